@@ -15,7 +15,7 @@ from torch.nn import functional
 from shotproof.core.errors import InputError
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.inner_loop import (
-    Viewed,
+    NetworkView,
     adapted,
     adapted_linear,
     gradient_step,
@@ -102,17 +102,17 @@ def outer_gradient(net: FewShotNetwork, scores: Tensor) -> Tensor:
 @pytest.mark.parametrize("statistics", ["batch", "running"])
 def test_gradients_to_the_start_are_those_of_autograd_and_of_finite_differences(statistics: str) -> None:
     net = tiny().train(statistics == "batch")
-    viewed, found = Viewed(net, logits=True), {}
+    view, found = NetworkView(net, logits=True), {}
     for first_order in (True, False):
         scores = []
         with stateless_batch_norm(net):
             for support, labels, query in zip(*drawn(), strict=True):
                 weights = dict(net.named_parameters())
                 for _ in range(2):
-                    loss = functional.cross_entropy(viewed.call(weights, support), labels)
+                    loss = functional.cross_entropy(view.call(weights, support), labels)
                     slopes = torch.autograd.grad(loss, [*weights.values()], create_graph=not first_order)
                     weights = {name: weights[name] - 0.5 * slope for name, slope in zip(weights, slopes, strict=True)}
-                scores.append(viewed.call(weights, query))
+                scores.append(view.call(weights, query))
         batched = scores_after(net, "", 2, 0.5, first_order=first_order, batch_norm=statistics, at_once=True)
         found[first_order] = outer_gradient(net, batched)
         torch.testing.assert_close(found[first_order], outer_gradient(net, torch.stack(scores)))
@@ -182,7 +182,7 @@ def test_steps_of_several_tasks_at_once_in_half_precision_are_those_in_single(st
     support, labels, _ = drawn()
     weights = {name: each.detach().clone() for name, each in net.named_parameters()}
     given = weights if shared else {name: each.expand(TASKS, *each.shape) for name, each in weights.items()}
-    step = gradient_step(Viewed(net, logits=True), 10.0, first_order=True)
+    step = gradient_step(NetworkView(net, logits=True), 10.0, first_order=True)
     found = []
     for half in (True, False):
         # PyTorch's own batch norm ends here with an error in half precision, on a GPU as on a CPU.

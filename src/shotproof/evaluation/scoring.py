@@ -15,7 +15,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
-from shotproof.functional.feature_rows import UnitRows, members
+from shotproof.functional.feature_rows import UnitRows, class_membership
 from shotproof.functional.gram import GramBlocks
 from shotproof.learners.bases import CentroidMethod
 from shotproof.learners.custom.generators import shared_generators
@@ -66,7 +66,7 @@ class Gathered:
 
     def texts(self) -> Tensor:
         """Return the text of each class [B, way, d], which all of its support rows share."""
-        first = members(self.support_labels, self.way).argmax(2)
+        first = class_membership(self.support_labels, self.way).argmax(2)
         texts: Tensor = self._once("texts", lambda: self.items.gather_texts(self._support.gather(1, first)).float())
         return texts
 

@@ -1,1 +1,1 @@
-"""Stateless formulas on tensors of B tasks: what heads on frozen features and objectives of training share."""
+"""Stateless functions on tensors of B tasks, shared by heads on frozen features and training objectives."""

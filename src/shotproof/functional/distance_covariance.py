@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shotproof.core.lazy import torch
 from shotproof.functional.gram import GramBlocks
-from shotproof.functional.local_maps import MOST_HELD
+from shotproof.functional.local_maps import CHUNK_SIZE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,37 +16,42 @@ EPSILON = 1e-5  # inside the root, as in the published code
 
 
 def bdc_products(maps: Tensor, support: int, scale: float) -> GramBlocks:
-    """Maps [B, n + m, d, r], of which the first n = `support` are the support, to the products of their BDC vectors.
+    """Compute inner products of the BDC vectors of maps [B, n + m, d, r], of which the first n = `support` are support.
 
-    For E before its means are removed, <A, B> = <E, F> - 2 d r_E.r_F + d^2 mean_E mean_F, where r are the means of the
-    rows: so E is formed a few rows at a time, and never kept.
+    For matrices E and F before centering, <A, B> = <E, F> - 2 d r_E.r_F + d^2 mean_E mean_F, with row means r. So E is
+    computed a few rows at a time and never stored.
     """
     d = maps.shape[2]
     products: Tensor | float = 0.0
-    own: Tensor | float = 0.0
+    query_norm2: Tensor | float = 0.0
     means = []
-    size = max(1, MOST_HELD // (3 * maps[..., 0].numel()))
+    size = max(1, CHUNK_SIZE // (3 * maps[..., 0].numel()))
     for start in range(0, d, size):
         roots = _channel_distances(maps, slice(start, start + size), scale)
         means.append(roots.mean(-1))
         flat = roots.flatten(2)
         products = products + flat @ flat[:, :support].mT
-        own = own + flat[:, support:].square().sum(-1)
+        query_norm2 = query_norm2 + flat[:, support:].square().sum(-1)
     mean = torch.cat(means, -1)  # [B, n + m, d]
     grand = mean.mean(-1, keepdim=True)
     diagonal = math.sqrt(EPSILON) - 2 * mean + grand
-    # The upper triangle with the diagonal: half of everything, and half of the diagonal again.
+    # Products over the upper triangle with the diagonal: half of the whole plus half of the diagonal.
     products = products - 2 * d * mean @ mean[:, :support].mT + d**2 * grand @ grand[:, :support].mT
     products = (products + diagonal @ diagonal[:, :support].mT) / 2
-    asked, middle, corner = mean[:, support:], grand[:, support:, 0], diagonal[:, support:]
-    own = own - 2 * d * asked.square().sum(-1) + d**2 * middle.square() + corner.square().sum(-1)
-    return GramBlocks(products[:, :support], products[:, support:], own / 2)
+    query_mean, query_grand, query_diagonal = mean[:, support:], grand[:, support:, 0], diagonal[:, support:]
+    query_norm2 = (
+        query_norm2
+        - 2 * d * query_mean.square().sum(-1)
+        + d**2 * query_grand.square()
+        + query_diagonal.square().sum(-1)
+    )
+    return GramBlocks(products[:, :support], products[:, support:], query_norm2 / 2)
 
 
 def bdc_vectors(maps: Tensor, log_scale: Tensor) -> Tensor:
-    """Maps [b, d, locations] to the upper triangles, with the diagonal, of their BDC matrices, [b, d (d + 1) / 2].
+    """Compute the BDC vectors of maps [b, d, locations]: upper triangles with the diagonal, [b, d (d + 1) / 2].
 
-    The matrix is sqrt(e^log_scale |F_i - F_j|^2 + 1e-5) over all pairs of channels, the means of its rows and columns
+    The BDC matrix is sqrt(e^log_scale |F_i - F_j|^2 + 1e-5) over all pairs of channels, with row and column means
     removed.
     """
     roots = _channel_distances(maps, slice(None), log_scale.exp())
@@ -56,7 +61,7 @@ def bdc_vectors(maps: Tensor, log_scale: Tensor) -> Tensor:
 
 
 def _channel_distances(maps: Tensor, rows: slice, scale: float | Tensor) -> Tensor:
-    """sqrt(scale |F_i - F_j|^2 + 1e-5) for the channels i in `rows` and all channels j of maps [..., d, locations]."""
+    """Compute sqrt(scale |F_i - F_j|^2 + 1e-5) for channels i in `rows` and all channels j, of maps [..., d, r]."""
     norm2 = maps.square().sum(-1)
     distance2 = norm2[..., rows, None] + norm2[..., None, :] - 2 * maps[..., rows, :] @ maps.mT
     return (scale * distance2.clamp(min=0) + EPSILON).sqrt()

@@ -16,30 +16,30 @@ HALVINGS = 30
 
 
 def unit_row_logits(support: Tensor, labels: Tensor, query: Tensor, way: int, strength: float) -> Tensor:
-    """The logits [B, m, way] of queries [B, m, d] by support rows [B, n, d] of labels [B, n], all scaled to length 1.
+    """Fit support rows [B, n, d] and return the logits of queries [B, m, d], all scaled to length 1: [B, m, way].
 
     Args:
         support, labels, query, way: B tasks
-        strength: C, the weight of the loss beside the penalty on the weights
+        strength: C, the weight of the loss relative to the penalty on the weights
     """
-    rows, asked = (torch.nn.functional.normalize(each.double(), dim=2) for each in (support, query))
+    rows, query_rows = (torch.nn.functional.normalize(features.double(), dim=2) for features in (support, query))
     weights, bias = fit(rows @ rows.mT, torch.nn.functional.one_hot(labels, way).double(), strength)
-    return asked @ rows.mT @ weights + bias
+    return query_rows @ rows.mT @ weights + bias
 
 
 def fit(kernel: Tensor, target: Tensor, strength: float) -> tuple[Tensor, Tensor]:
-    """Newton's method on kernel [B, n, n] and one-hot target [B, n, way]: weights [B, n, way] and bias [B, 1, way].
+    """Fit by Newton's method on kernel [B, n, n] and one-hot target [B, n, way]: weights [B, n, way], bias [B, 1, way].
 
-    Each task has its own step length, and is frozen once it has converged: the batch-mates never matter.
+    Each task has its own step length and is frozen once it has converged, so results do not depend on the batch.
     """
-    tolerance = 1e-10 + 1e-14 * strength  # of the logits; rounding moves them by about 1e-15 C
+    tolerance = 1e-10 + 1e-14 * strength  # on the logits; rounding errors are about 1e-15 C
     weights = torch.zeros_like(target)
     bias = torch.zeros_like(target[:, :1])
     active = torch.ones(len(target), 1, 1, dtype=torch.bool, device=target.device)
     for _ in range(ITERATIONS):
         logits = kernel @ weights + bias
-        better_weights, better_bias = newton_step(kernel, target, logits, strength)
-        step_weights, step_bias = better_weights - weights, better_bias - bias
+        next_weights, next_bias = newton_step(kernel, target, logits, strength)
+        step_weights, step_bias = next_weights - weights, next_bias - bias
         length = _step_length(kernel, target, strength, (weights, bias), (step_weights, step_bias)) * active
         weights, bias = weights + length * step_weights, bias + length * step_bias
         change = (length * (kernel @ step_weights + step_bias)).abs().amax((1, 2), keepdim=True)
@@ -52,12 +52,12 @@ def fit(kernel: Tensor, target: Tensor, strength: float) -> tuple[Tensor, Tensor
 
 
 def newton_step(kernel: Tensor, target: Tensor, logits: Tensor, strength: float) -> tuple[Tensor, Tensor]:
-    """The minimum of the quadratic model at the logits [B, n, way]: the next weights and bias.
+    """Minimize the quadratic model at the logits [B, n, way]: the next weights and bias.
 
     With H = C (diag(p) - p p^T), the Hessian of the loss in the logits, the weights a and the bias b solve
-    a + H (K a + b) = r and sum_i a_ic = 0, where r = C (y - p) + H logits. In S = (H^-1 + K)^-1 the classes meet only
-    in a sum over n x n blocks E_c (Rasmussen and Williams, Gaussian Processes for Machine Learning, section 3.5), so
-    that no system of size n way is ever formed.
+    a + H (K a + b) = r and sum_i a_ic = 0, where r = C (y - p) + H logits. In S = (H^-1 + K)^-1 the classes are
+    coupled only by a sum over n x n blocks E_c (Rasmussen and Williams, Gaussian Processes for Machine Learning,
+    section 3.5), so that no system of size n way is ever formed.
     """
     p = logits.softmax(-1)
     right = strength * (target - p + p * (logits - (p * logits).sum(-1, keepdim=True)))
@@ -69,7 +69,7 @@ def newton_step(kernel: Tensor, target: Tensor, logits: Tensor, strength: float)
     total = torch.linalg.cholesky(blocks.sum(1))
 
     def apply_s(value: Tensor) -> Tensor:
-        """S value, for value [B, n, way]."""
+        """Compute S times value [B, n, way]."""
         shared = (blocks @ value.mT.unsqueeze(-1)).squeeze(-1).mT
         common = torch.cholesky_solve(shared.sum(-1, keepdim=True), total)
         result: Tensor = shared - (blocks @ common.unsqueeze(1)).squeeze(-1).mT
@@ -86,7 +86,7 @@ def newton_step(kernel: Tensor, target: Tensor, logits: Tensor, strength: float)
 
 
 def objective(kernel: Tensor, target: Tensor, strength: float, weights: Tensor, bias: Tensor) -> Tensor:
-    """|W|^2 / 2 + C sum of cross-entropies, of each task: [B, 1, 1]."""
+    """Compute |W|^2 / 2 + C times the sum of cross-entropies for each task: [B, 1, 1]."""
     product = kernel @ weights
     logits = product + bias
     loss = logits.logsumexp(-1) - (logits * target).sum(-1)
@@ -96,13 +96,13 @@ def objective(kernel: Tensor, target: Tensor, strength: float, weights: Tensor, 
 def _step_length(
     kernel: Tensor, target: Tensor, strength: float, point: tuple[Tensor, Tensor], step: tuple[Tensor, Tensor]
 ) -> Tensor:
-    """For each task the largest of 1, 1/2, 1/4, ... that does not raise its objective: [B, 1, 1]."""
+    """Return for each task the largest of 1, 1/2, 1/4, ... that does not raise its objective: [B, 1, 1]."""
     start = objective(kernel, target, strength, *point)
-    allowed = start + 1e-12 * start.abs()
+    limit = start + 1e-12 * start.abs()
     length = torch.ones_like(start)
     for _ in range(HALVINGS):
-        reached = objective(kernel, target, strength, point[0] + length * step[0], point[1] + length * step[1])
-        too_long = reached > allowed
+        value = objective(kernel, target, strength, point[0] + length * step[0], point[1] + length * step[1])
+        too_long = value > limit
         if not too_long.any():
             break
         length = torch.where(too_long, length / 2, length)

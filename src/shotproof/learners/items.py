@@ -11,7 +11,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.learners.method import Method
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,9 +33,9 @@ class ItemsTask:
     number: int
     seed: int
     classes: tuple[str, ...]
-    support: tuple[Clip, ...]
+    support: tuple[ItemFile, ...]
     labels: tuple[int, ...]
-    query: tuple[Clip, ...]
+    query: tuple[ItemFile, ...]
 
 
 class ItemsMethod(Method):

@@ -17,11 +17,10 @@ import torch
 from torch import Tensor
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clip_digests, clips_of
-from shotproof.core.errors import InputError, UnreadableItem, is_want_of_memory
+from shotproof.catalog.item_files import item_digests, item_files
+from shotproof.core.errors import InputError, UnreadableItem, is_out_of_memory
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.numpy_files import BROKEN
-from shotproof.core.storage.store import file_digests
 from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.tables import find_rows
 from shotproof.media.clip import SOUND_EXTENSIONS
@@ -53,9 +52,8 @@ class ItemStore:
         """
         if not len(catalog):
             raise InputError("the catalog has no items")
-        is_sound = preprocessing.medium == "sound"
-        files: Sequence[Any] = clips_of(catalog) if is_sound else catalog.paths
-        digests = (clip_digests if is_sound else file_digests)(files, runtime).to_pylist()
+        files = item_files(catalog)
+        digests = item_digests(files, runtime).to_pylist()
         key = hashlib.sha256("\0".join([preprocessing.fingerprint, *digests]).encode()).hexdigest()[:32]
         path = None if runtime.cache is None else runtime.cache / "items" / f"{key}.npy"
         shape = (len(catalog), *preprocessing.stored_shape)
@@ -121,7 +119,7 @@ def _map_cached(path: Path | None, shape: tuple[int, ...], preprocessing: Prepro
             file.seek(-DIGEST_BYTES, os.SEEK_END)
             digest = file.read()
     except BROKEN as error:
-        if is_want_of_memory(error):
+        if is_out_of_memory(error):
             raise
         return None
     is_complete = values.shape == shape and values.dtype == preprocessing.stored_type and values.flags.c_contiguous
@@ -153,7 +151,7 @@ def _decode_all(
 
 def _decode_rows(files: Sequence[Any], preprocessing: Preprocessing, runtime: Runtime) -> Iterator[npt.NDArray[Any]]:
     decode = _Decode(preprocessing)
-    with closing(runtime.map(decode, files, what="decoding items", chunk=FILES_PER_CHUNK)) as decoded:
+    with closing(runtime.map(decode, files, title="decoding items", chunk=FILES_PER_CHUNK)) as decoded:
         for row in decoded:
             if isinstance(row, UnreadableItem):
                 raise row

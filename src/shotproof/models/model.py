@@ -16,7 +16,7 @@ import safetensors
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from shotproof.core.errors import InputError, WriteFailed, first_line, placed
+from shotproof.core.errors import InputError, WriteFailed, error_prefix, first_line
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
@@ -64,7 +64,7 @@ class Model:
         """
         path = Path(path)
         weights, meta = read_tensors(path, "model")
-        with placed(f"model {path}, metadata, "):
+        with error_prefix(f"model {path}, metadata, "):
             return cls(weights, ModelRecord.read(meta))
 
     @classmethod
@@ -227,7 +227,7 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
     except (safetensors.SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
         raise InputError(f"{source} cannot be read: it is truncated or no {kind} file: {first_line(error)}") from error
     meta = typed(parse_json(metadata, f"{source}, metadata"), Mapping[str, Any], f"{source}, metadata")
-    with placed(f"{source}, metadata, "):
+    with error_prefix(f"{source}, metadata, "):
         header: Header = typed(meta or {}, Header)
     if header.kind != kind:
         raise InputError(f"{path} is not a Shotproof {kind}: its metadata says kind {header.kind or 'none'}")

@@ -15,7 +15,7 @@ from torch.nn import functional
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
 from shotproof.functional.feature_rows import cosine_scores
-from shotproof.functional.local_maps import chunks
+from shotproof.functional.local_maps import split_queries
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork, Needs, take_weights
 
@@ -79,15 +79,15 @@ def trained_by(**settings: Any) -> Mapping[str, Any]:
 
 
 class Objective(Component, ABC, Generic[Batch]):
-    """What training minimizes; a subclass is a frozen dataclass of its options, derived from one of the three below.
+    """Training objective; a subclass is a frozen dataclass of its options, derived from one of the three below.
 
-    trains_on: what its batches are
-    needs: what its scores see of an item: vectors, maps, or the items themselves where the network adapts
+    trains_on: kind of its batches
+    needs: input of its scores: vectors, maps, or the items themselves if the network adapts to each task
     family: whether a query's scores may depend on the other queries
-    symmetric: whether classes are alike, so that another order of them is another order of the scores
-    items_beside: how many items of the training classes come with each batch of tasks
-    starts_anew: whether weights are new even where training starts from a model, which then is a teacher
-    settings: how its paper trains it: values of `TrainingSettings`, in force where a user says nothing else
+    symmetric: whether permuting the classes permutes the scores
+    items_beside: number of items of the training classes added to each batch of tasks
+    starts_anew: whether weights are newly initialized even if training starts from a model, which is then the teacher
+    settings: training settings of its paper, as values of `TrainingSettings`, used unless a user sets others
     """
 
     kind: ClassVar[str] = "objective"
@@ -112,16 +112,16 @@ class Objective(Component, ABC, Generic[Batch]):
         return nn.Module()
 
     def stages(self) -> tuple[Objective[Any], ...]:
-        """What is trained one after the other, each from the model of the one before: most train once."""
+        """Return the objectives to train in sequence, each from the previous model; by default only this one."""
         return (self,)
 
     def begin(self, net: FewShotNetwork, start: Model | None, classes: Sequence[str]) -> None:
         """Initialize the network before the first update: load the weights of the model that training starts from.
 
         Args:
-            net: with randomly initialized weights
-            start: the model that training starts from, if any
-            classes: the training classes in order
+            net: network with randomly initialized weights
+            start: model that training starts from, if any
+            classes: training classes in order
         """
         if start is not None:
             take_weights(net, start)
@@ -131,23 +131,23 @@ class Objective(Component, ABC, Generic[Batch]):
         """Compute the loss of a batch, a scalar: the mean over tasks or items.
 
         Args:
-            net: in training mode
-            batch: on the network's device, augmented
-            generator: for random numbers, on the same device
+            net: network in training mode
+            batch: augmented batch on the network's device
+            generator: generator of random numbers on the same device
         """
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores of each query for each class, in validation and by the method that reads a model; largest wins.
+        """Score each query for each class, in validation and in `model:` methods; the largest score wins.
 
-        Where nothing else is said, cosines with the classes' mean vectors. With `needs` items it may adapt the
-        network by `torch.func`, and must leave its weights as they are.
+        By default, cosines with the class means. If `needs` is items, it may adapt the network by `torch.func`, and
+        must not change its weights.
 
         Args:
-            net: in evaluation mode, unless `loss` calls this
-            support: [B, n, d], maps [B, n, d, h, w], or items [B, n, channels, height, width], as `needs` says
+            net: network, in evaluation mode unless `loss` calls this
+            support: vectors [B, n, d], maps [B, n, d, h, w], or items [B, n, channels, height, width], by `needs`
             labels: [B, n], 0 to way - 1
             query: [B, m, ...]
-            way: the number of classes of each task
+            way: number of classes of each task
 
         Returns:
             The scores, [B, m, way].
@@ -188,7 +188,7 @@ class TaskObjective(Objective[TaskBatch]):
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
         """Compute the loss of the scores over all queries of all tasks."""
-        support, query = self.seen(net, batch)
+        support, query = self.encode_batch(net, batch)
         scores = self.scores(net, support, batch.support_labels, query, batch.way)
         return self.task_loss(scores, batch.query_labels)
 
@@ -196,7 +196,7 @@ class TaskObjective(Objective[TaskBatch]):
         """Compute the mean loss of scores [B, m, classes] with labels [B, m]; the cross-entropy by default."""
         return functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
 
-    def seen(self, net: FewShotNetwork, batch: TaskBatch) -> tuple[Tensor, Tensor]:
+    def encode_batch(self, net: FewShotNetwork, batch: TaskBatch) -> tuple[Tensor, Tensor]:
         """Compute the input of `scores` for support and query in one pass of the backbone."""
         if self.needs == "items":
             return batch.support, batch.query
@@ -205,12 +205,12 @@ class TaskObjective(Objective[TaskBatch]):
         return both[:, :count], both[:, count:]
 
 
-def in_parts(net: FewShotNetwork, query: Tensor, held: int) -> Iterable[Tensor]:
-    """Split queries [B, m, ...] into parts that fit in memory, if a query of one task takes `held` numbers.
+def query_parts(net: FewShotNetwork, query: Tensor, numbers_per_query: int) -> Iterable[Tensor]:
+    """Split queries [B, m, ...] to fit in memory, if a query of one task takes `numbers_per_query` numbers.
 
     In training mode there is one part: batch norm must see all queries at once.
     """
-    return [query] if net.training else chunks(query, held)
+    return [query] if net.training else split_queries(query, numbers_per_query)
 
 
 class ViewObjective(Objective[ViewBatch]):

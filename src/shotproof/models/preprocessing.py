@@ -25,14 +25,14 @@ Medium = Literal["image", "sound"]
 SIZE = 84
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
 FIT = ("crop", "stretch")
-RESAMPLINGS = {one.name.lower(): one for one in (Image.Resampling.BICUBIC, Image.Resampling.BILINEAR)}
+RESAMPLINGS = {method.name.lower(): method for method in (Image.Resampling.BICUBIC, Image.Resampling.BILINEAR)}
 
 
 class Preprocessing(Checked, ABC):
-    """What is kept of a file, [height, width, channels], and how that becomes input, [b, channels, height, width].
+    """Preprocessing of a file: stored as [height, width, channels], then converted to [b, channels, height, width].
 
-    medium: what the items are
-    stored_type: of the numbers that are kept
+    medium: kind of the items
+    stored_type: dtype of the stored form
     """
 
     medium: Medium

@@ -131,10 +131,10 @@ def test_networks_of_transformers_that_are_no_plain_vision_transformers_are_refu
         parts.ViTImageProcessorPil(size=SQUARE).save_pretrained(tmp_path)
     else:
         saved(kind, tmp_path)
-    with pytest.raises(Mismatch, match=rf"method 'ett\(steps=2\)': backbone 'hf:{tmp_path.name}' is not a plain vision"):
+    with pytest.raises(Mismatch, match=rf"method 'ett\(steps=2\)': backbone 'hf:{tmp_path.name}' is not a plain"):
         made("ett").require_model(pretrained_model(f"hf:{tmp_path}"))
 
 
 def test_networks_of_convolutions_are_refused() -> None:
-    with pytest.raises(Mismatch, match=r"method 'ett\(steps=2\)': backbone 'conv64f\(.*\)' is not a plain vision"):
+    with pytest.raises(Mismatch, match=r"method 'ett\(steps=2\)': backbone 'conv64f\(.*\)' is not a plain"):
         made("ett").require_model(model_for("finetune"))

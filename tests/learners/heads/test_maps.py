@@ -31,7 +31,7 @@ from tests.fixture_rows import fixture
 def test_agrees_with_a_loop_over_classes(seed: int, k: int, chunk: int) -> None:
     batch = as_maps(draw(seed, tasks=2, queries=4))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local_maps, "MOST_HELD", chunk)
+        patch.setattr(local_maps, "CHUNK_SIZE", chunk)
         scores = Dn4(k).scores(*batch)
     for task in range(2):
         shots = [batch.support[task, batch.labels[task] == c] for c in range(batch.way)]
@@ -66,7 +66,7 @@ def test_on_whole_items_one_shot_is_the_nearest_neighbor(k: int) -> None:
 @given(labels=st.lists(st.integers(0, 2), min_size=0, max_size=6))
 def test_rows_of_classes(labels: list[int]) -> None:
     given = torch.tensor([[0, 1, 2, *labels]])
-    index, present = local_maps.rows_of_classes(given, 3)
+    index, present = local_maps.rows_by_class(given, 3)
     assert torch.equal(present.sum(-1), one_hot(given, 3).sum(1))
     for c in range(3):
         assert index[0, c][present[0, c]].tolist() == (given[0] == c).nonzero().flatten().tolist()
@@ -188,7 +188,7 @@ def test_the_vector_of_the_fixture() -> None:
 def test_agrees_with_the_vectors(seed: int, one_shot: bool, held: int) -> None:
     batch = as_maps(draw(seed, tasks=1, queries=3, shots=(1, 1, 1) if one_shot else (2, 1, 3), d=20))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distance_covariance, "MOST_HELD", held)
+        patch.setattr(distance_covariance, "CHUNK_SIZE", held)
         scores = DeepBdc(t=-1).scores(*batch)[0]
     support, query = (
         np.stack([bdc_vector(m, -1) for m in maps[0].flatten(2).numpy()]) for maps in (batch.support, batch.query)

@@ -187,7 +187,7 @@ def test_an_interrupted_evaluation_goes_on_without_asking_again(
     method = Chat(url=server.url, concurrency=1, retries=1, log=tmp_path / "log.jsonl", **QUICK)
     server.faults = [""] * 11 + ["500"] * 2
     with pytest.raises(
-        InputError, match=r"task 1 got no answer: the server answered 500 .*: oops \(after 2 tries\); .*saved"
+        InputError, match=r"task 1 got no answer: the server answered 500 .*: oops \(after 2 \w+\); .*saved"
     ):
         counted(tasks, catalog, method)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 11
@@ -298,7 +298,7 @@ def test_a_refusal_stops_at_once_without_the_key(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     server.faults = ["", "", f"401 bad key {KEY}"]
-    with pytest.raises(InputError, match=r"refuses: 401 .*bad key") as refusal:
+    with pytest.raises(InputError, match=r"refuse.*: 401 .*bad key") as refusal:
         counted(tasks, catalog, Chat(url=server.url, concurrency=1, **QUICK), tmp_path / "cache")
     assert KEY not in str(refusal.value)
     assert len(server.bodies) == 3
@@ -313,7 +313,7 @@ def test_a_refusal_stops_at_once_without_the_key(
 
 
 def test_without_an_address_or_with_a_broken_picture(server: ChatStandIn, catalog: Catalog, tasks: TaskSet) -> None:
-    with pytest.raises(InputError, match="method 'chat' needs url, or the variable OPENAI_BASE_URL"):
+    with pytest.raises(InputError, match=r"method 'chat' needs url, or .* OPENAI_BASE_URL"):
         counted(tasks, catalog, Chat(model="tiny"))
     item = tasks.table.column("support")[0][0].as_py()
     (catalog.root / f"{item}.png").write_bytes(b"no image")

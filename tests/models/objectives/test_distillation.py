@@ -12,7 +12,7 @@ from shotproof.models.backbone import backbones
 from shotproof.models.model import Model, weights_digest
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import Objective, objectives
-from shotproof.models.objectives.distillation import Skd, divergence, turned
+from shotproof.models.objectives.distillation import Skd, divergence, rotate_items
 from tests.models.objectives.untrained_models import NAMES, model_of
 from tests.small_networks import BACKBONE, CLASSES, class_batch, loss_of, network_of
 
@@ -66,11 +66,11 @@ def test_a_distilled_generation_of_skd_starts_as_its_teacher() -> None:
     assert loss_of(objective, net, batch).item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_items_turned_four_times_are_as_they_were() -> None:
+def test_items_rotate_items_four_times_are_as_they_were() -> None:
     items = torch.randn(2, 3, 5, 5)
-    once = turned(items)[2:4]
-    torch.testing.assert_close(turned(turned(turned(once)[2:4])[2:4])[2:4], items)
-    torch.testing.assert_close(turned(items)[2:4], items.transpose(2, 3).flip(2))
+    once = rotate_items(items)[2:4]
+    torch.testing.assert_close(rotate_items(rotate_items(rotate_items(once)[2:4])[2:4])[2:4], items)
+    torch.testing.assert_close(rotate_items(items)[2:4], items.transpose(2, 3).flip(2))
 
 
 def test_rotations_are_told_from_the_logits() -> None:
@@ -87,14 +87,14 @@ def test_rotations_are_told_from_the_logits() -> None:
 def test_a_teacher_that_cannot_teach_is_refused() -> None:
     objective = objectives.make("rfs(distill=True)")
     net = network_of(objective)
-    with pytest.raises(InputError, match=r"'rfs\(distill=True\)' learns from a teacher: name the model"):
+    with pytest.raises(InputError, match=r"'rfs\(distill=True\)' needs a teacher: name the model"):
         objective.begin(net, None, NAMES)
-    with pytest.raises(InputError, match="cannot be a teacher: its objective has no logits"):
+    with pytest.raises(InputError, match="cannot be a teacher: its objective does not classify"):
         objective.begin(net, model_of(objectives.make("protonet"), 0), NAMES)
     with pytest.raises(InputError, match="trained on 6 classes, which are not the 6 of this training"):
         objective.begin(net, model_of(objectives.make("rfs"), 0), NAMES[::-1])
 
 
-def test_items_that_are_not_square_cannot_be_turned() -> None:
+def test_items_that_are_not_square_cannot_be_rotate_items() -> None:
     with pytest.raises(InputError, match="must be square, found 16 x 32"):
         Skd().prepare(backbones.make(BACKBONE).build((1, 16, 32)), 3, 3)

@@ -37,5 +37,5 @@ def test_items_that_are_all_alike_leave_no_class_ahead(name: str) -> None:
 def test_queries_in_chunks_get_the_scores_of_all_at_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     objective = objectives.make(spelled(name))
     whole = scores_of(objective)
-    monkeypatch.setattr(local_maps, "MOST_HELD", 1)
+    monkeypatch.setattr(local_maps, "CHUNK_SIZE", 1)
     torch.testing.assert_close(scores_of(objective), whole, rtol=1e-4, atol=1e-4)

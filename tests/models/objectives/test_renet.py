@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import ClassBatch, TaskBatch
-from shotproof.models.objectives.renet import RelationalEmbedding, centered
+from shotproof.models.objectives.renet import RelationalEmbedding, center_channels
 from tests.small_networks import given_network, given_tasks, loss_of
 
 MAPS = (6, 3, 2)
@@ -39,7 +39,7 @@ def test_self_correlation_at_each_location() -> None:
                 window[:, :, down, right] = unit[:, :, y, x] * unit[:, :, row, column]
         narrow = part.reduce(window.flatten(2)).view(-1, 64, 5, 5)
         expected[:, :, row, column] = part.window(narrow)[:, :, 0, 0]
-    torch.testing.assert_close(head.related(maps), (maps + part.restore(expected)).relu())
+    torch.testing.assert_close(head.relate(maps), (maps + part.restore(expected)).relu())
 
 
 def test_convolutions_are_over_one_plane_and_then_over_the_other() -> None:
@@ -57,7 +57,7 @@ def test_convolutions_are_over_one_plane_and_then_over_the_other() -> None:
 
 def test_attention_has_the_sum_of_the_locations() -> None:
     head, tasks = network().head, given_tasks(MAPS)
-    narrow = [head.narrowed(centered(side, 2)) for side in (tasks.support, tasks.query)]
+    narrow = [head.reduce_channels(center_channels(side, 2)) for side in (tasks.support, tasks.query)]
     for attention in head.attention(*narrow):
         assert attention.shape == (2, 9, 6, 6)
         assert (attention > 0).all()
@@ -66,7 +66,7 @@ def test_attention_has_the_sum_of_the_locations() -> None:
 
 def test_the_attention_of_a_pair() -> None:
     head, tasks = network().head, given_tasks(MAPS)
-    support, query = (head.narrowed(centered(side, 2)) for side in (tasks.support, tasks.query))
+    support, query = (head.reduce_channels(center_channels(side, 2)) for side in (tasks.support, tasks.query))
     torch.testing.assert_close(support.square().sum(2), torch.ones(2, 6, 3, 2, dtype=torch.float64))
     of_support, of_query = head.attention(support, query)
     agreement = torch.einsum("dij,dkl->ijkl", support[1, 2], query[1, 7])[None, None]
@@ -88,9 +88,9 @@ def test_scores_are_cosines_of_attended_maps_averaged_over_shots() -> None:
     net, tasks = network(), given_tasks(MAPS)
     scores = OBJECTIVE.scores(net, *sides(tasks))
     support, query = (
-        centered(net.head.related(side.flatten(0, 1)).view_as(side), 2) for side in (tasks.support, tasks.query)
+        center_channels(net.head.relate(side.flatten(0, 1)).view_as(side), 2) for side in (tasks.support, tasks.query)
     )
-    of_support, of_query = net.head.attention(net.head.narrowed(support), net.head.narrowed(query))
+    of_support, of_query = net.head.attention(net.head.reduce_channels(support), net.head.reduce_channels(query))
     for label in range(3):
         known, asked = torch.zeros(6, dtype=torch.float64), torch.zeros(6, dtype=torch.float64)
         for shot in (2 * label, 2 * label + 1):
@@ -105,11 +105,9 @@ def test_the_three_parts_of_the_loss() -> None:
     whole = TaskBatch(*sides(tasks)[:3], tasks.query_labels, tasks.classes, beside)
     scores = OBJECTIVE.scores(net, *sides(tasks))
     of_task = functional.cross_entropy(scores.flatten(0, 1), tasks.query_labels.flatten())
-    query = net.head.related(tasks.query.flatten(0, 1))
+    query = net.head.relate(tasks.query.flatten(0, 1))
     logits = net.head.classifier((query - query.mean(1, keepdim=True)).mean((2, 3)))
     of_query = functional.cross_entropy(logits, tasks.query_classes.flatten())
-    of_beside = functional.cross_entropy(
-        net.head.classifier(net.head.related(beside.items).mean((2, 3))), beside.labels
-    )
+    of_beside = functional.cross_entropy(net.head.classifier(net.head.relate(beside.items).mean((2, 3))), beside.labels)
     expected = 0.25 * of_task + of_query + of_beside
     assert loss_of(OBJECTIVE, net, whole).item() == pytest.approx(expected.item())

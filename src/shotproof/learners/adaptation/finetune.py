@@ -17,7 +17,7 @@ from shotproof.functional.feature_rows import almost_unit
 from shotproof.learners.adaptation import descent
 from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.learners.adaptation.descent import augment_support
-from shotproof.learners.heads.inductive.gradient_descent import SHUFFLES, drawn_weights
+from shotproof.learners.heads.inductive.gradient_descent import SHUFFLES, draw_weights
 from shotproof.models.inner_loop import Weights, over_tasks
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
@@ -153,7 +153,7 @@ class LpFt(Adaptation):
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
         """Train the head, then fine-tune it together with the backbone."""
         vectors, target = net(tasks.support), tasks.target
-        direction = drawn_weights(tasks.seeds, tasks.way, vectors.shape[2], "uniform").to(vectors.dtype)
+        direction = draw_weights(tasks.seeds, tasks.way, vectors.shape[2], "uniform").to(vectors.dtype)
         head = {DIRECTION: direction, LENGTH: torch.linalg.vector_norm(direction, dim=2)}
         optimizer = torch.optim.SGD([*head.values()], self.head_rate, momentum=0.9, dampening=0.9, weight_decay=1e-3)
         batches = self._batches(tasks.seeds, range(self.head_epochs), vectors, target)

@@ -14,12 +14,12 @@ from shotproof.functional.feature_rows import class_means, mean_weights, unit
 from shotproof.functional.gram import GramBlocks, unit_rows
 from shotproof.functional.local_maps import (
     ClassDescriptors,
-    chunks,
     descriptors,
-    largest,
     nearest_descriptor_scores,
     reconstruction_errors,
-    rows_of_classes,
+    rows_by_class,
+    split_queries,
+    sum_largest,
 )
 from shotproof.learners.bases import GramMethod, MapMethod
 from shotproof.learners.heads.inductive.centroids import NearestCentroid
@@ -66,10 +66,10 @@ class GlobalDn4(GramMethod):
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """Group the cosines by class and sum the largest."""
         _, cosines = unit_rows(gram)
-        index, present = rows_of_classes(labels, way)
+        index, present = rows_by_class(labels, way)
         columns = index.flatten(1).unsqueeze(1).expand(-1, cosines.shape[1], -1)
         by_class = cosines.gather(-1, columns).view(*cosines.shape[:2], *index.shape[1:])
-        return largest(by_class, present.unsqueeze(1), self.k)
+        return sum_largest(by_class, present.unsqueeze(1), self.k)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class MutualCentralizedLearning(MapMethod):
         locations = query_descriptors.shape[2]
         eye = torch.eye(locations, dtype=torch.float64, device=query.device)
         scores = []
-        for chunk in chunks(query_descriptors, held=4 * locations * nodes.shape[1]):
+        for chunk in split_queries(query_descriptors, numbers_per_query=4 * locations * nodes.shape[1]):
             cosines = (chunk.flatten(1, 2) @ nodes.mT).view(*chunk.shape[:3], -1)
             to_support, to_query = (self.gamma * cosines).softmax(-1), (self.gamma2 * cosines).softmax(-2)
             system = eye - self.katz**2 * to_query @ to_support.mT
@@ -169,7 +169,9 @@ class AsymmetricDistribution(MapMethod):
         logdet = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1) - size * shift.log()
         mean_products = (centered @ mean.unsqueeze(-1)).squeeze(-1)  # Z mean: [B, way, p]
         scores = []
-        for chunk in chunks(query_descriptors, held=3 * (locations + 1) * classes.present[0].numel()):
+        for chunk in split_queries(
+            query_descriptors, numbers_per_query=3 * (locations + 1) * classes.present[0].numel()
+        ):
             query_mean = chunk.mean(2)
             rows = chunk - query_mean.unsqueeze(2)
             to_mean = mean.unsqueeze(1) - query_mean.unsqueeze(2)  # [B, m, way, d]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shotproof.catalog.clips import clip_digests
+from shotproof.catalog.item_files import item_digests
 from shotproof.core import draws
 from shotproof.core.arrays import IntArray
 from shotproof.core.clients.chat_server import FailedRequest, ServerOptions
@@ -26,10 +26,10 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.learners.incontext.answer_log import AnswerLog
 from shotproof.learners.incontext.class_names import anonymous_names, named_class, shown_names
 from shotproof.learners.items import ItemsMethod, ItemsTask
-from shotproof.media.clip import SECONDS, SOUND_EXTENSIONS
+from shotproof.media.clip import SECONDS, is_sound
 from shotproof.media.data_urls import image_data_url, wav_base64
 from shotproof.media.images import image_size
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 logger = logging.getLogger("shotproof")
 
@@ -66,9 +66,9 @@ class Question:
     """
 
     task: ItemsTask
-    query: Clip
+    query: ItemFile
     request: str
-    digests: Mapping[Clip, str]
+    digests: Mapping[ItemFile, str]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Chat(ServerOptions, ItemsMethod):
         """Return the name of each class in the prompt."""
         return shown_names(task.classes) if self.labels == "names" else anonymous_names(len(task.classes))
 
-    def parts(self, task: ItemsTask, query: Clip) -> list[str | Clip]:
+    def parts(self, task: ItemsTask, query: ItemFile) -> list[str | ItemFile]:
         """Return the parts of a question. All queries of a task share the first ones, which servers may cache."""
         names = self.names(task)
         order = np.argsort(draws.bits(task.seed, np.arange(len(task.support))), kind="stable")
@@ -136,7 +136,7 @@ class Chat(ServerOptions, ItemsMethod):
     def estimate(self, questions: Sequence[Question]) -> Estimate:
         """Estimate the cost of questions before they are asked."""
         items, tokens = 0, 0.0
-        tokens_by_part: dict[str | Clip, float] = {}
+        tokens_by_part: dict[str | ItemFile, float] = {}
         for question in questions:
             parts = self.parts(question.task, question.query)
             tokens_by_part |= {part: self._tokens(part) for part in parts if part not in tokens_by_part}
@@ -144,23 +144,23 @@ class Chat(ServerOptions, ItemsMethod):
             tokens += self.max_tokens + sum(tokens_by_part[part] for part in parts)
         return Estimate(len(questions), items, round(tokens))
 
-    def _tokens(self, part: str | Clip) -> float:
+    def _tokens(self, part: str | ItemFile) -> float:
         if isinstance(part, str):
             return len(part) / CHARACTERS_PER_TOKEN
-        if _is_sound(part) or not isinstance(part, Path):
+        if is_sound(part):
             return self.seconds * TOKENS_PER_SECOND
         return _image_tokens(part, self.max_side)
 
     def _questions(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[list[Question]]:
         """Build one question per query, grouped by task."""
         clips = list(dict.fromkeys(clip for task in tasks for clip in (*task.support, *task.query)))
-        digests = dict(zip(clips, clip_digests(clips, runtime).to_pylist(), strict=True))
+        digests = dict(zip(clips, item_digests(clips, runtime).to_pylist(), strict=True))
         return [
             [Question(task, query, self._request(task, query, digests), digests) for query in task.query]
             for task in tasks
         ]
 
-    def _request(self, task: ItemsTask, query: Clip, digests: Mapping[Clip, str]) -> str:
+    def _request(self, task: ItemsTask, query: ItemFile, digests: Mapping[ItemFile, str]) -> str:
         parts = [
             {"text": part} if isinstance(part, str) else {"item": digests[part]} for part in self.parts(task, query)
         ]
@@ -195,7 +195,7 @@ class Chat(ServerOptions, ItemsMethod):
             server.ask_all(questions, answer, self.concurrency)
 
     def _content(self, question: Question) -> list[dict[str, Any]]:
-        """The question as the chat protocol has it."""
+        """Return the question in the format of the chat protocol."""
         return [
             {"type": "text", "text": part}
             if isinstance(part, str)
@@ -210,19 +210,15 @@ class Chat(ServerOptions, ItemsMethod):
         return runtime.cache / "chat" / f"{hashlib.sha256(settings.encode()).hexdigest()[:32]}.jsonl"
 
 
-def _is_sound(clip: Clip) -> bool:
-    return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
-
-
-def _image_tokens(path: Path, max_side: int) -> int:
+def _image_tokens(path: ItemFile, max_side: int) -> int:
     width, height = image_size(path)
     scale = min(1.0, max_side / max(width, height))
     return math.ceil(width * scale / PATCH) * math.ceil(height * scale / PATCH)
 
 
 @lru_cache(maxsize=RENDER_CACHE)
-def _render(clip: Clip, digest: str, max_side: int, seconds: float) -> dict[str, Any]:
-    """An image or a sound as a part of a message; the digest is there so that a file that changed is read again."""
-    if isinstance(clip, Path) and not _is_sound(clip):
+def _render(clip: ItemFile, digest: str, max_side: int, seconds: float) -> dict[str, Any]:
+    """Encode an image or a sound as part of a message; the digest is in the cache key, in case a file changes."""
+    if not is_sound(clip):
         return {"type": "image_url", "image_url": {"url": image_data_url(clip, max_side)}}
     return {"type": "input_audio", "input_audio": {"data": wav_base64(clip, seconds), "format": "wav"}}

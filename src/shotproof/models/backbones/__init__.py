@@ -1,1 +1,1 @@
-"""One file per backbone, and what they share."""
+"""Backbones, one file each."""

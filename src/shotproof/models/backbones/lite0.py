@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with its ImageNet weights, to be trained on."""
+"""EfficientNet-Lite0 with its ImageNet weights, for further training."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from shotproof.models.preprocessing import ImagePreprocessing, Medium, Preproces
 
 @dataclass(frozen=True)
 class Lite0Backbone(Backbone):
-    """The network of the encoder `lite0`, with the same weights and the same preprocessing, but with gradients.
+    """Network of the encoder `lite0`, with the same weights and preprocessing, but with gradients.
 
-    Its stages are the last maps of each size, and after its last convolution 1,280 x 7 x 7 at 224 pixels.
+    Its stages are the last maps of each size; the last stage follows the last convolution, 1,280 x 7 x 7 at 224 pixels.
     """
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
@@ -26,15 +26,15 @@ class Lite0Backbone(Backbone):
     pretrained_on = IMAGENET
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The network with its weights."""
+        """Load the network with its weights."""
         return _Network(load_network())
 
     def blank(self, channels: int, architecture: Mapping[str, Any]) -> BackboneNetwork:
-        """The network without its weights."""
+        """Build the network without its weights."""
         return _Network(blank_network())
 
     def preprocessing(self, medium: Medium, size: int | None = None, seconds: float | None = None) -> Preprocessing:
-        """The encoder's: the whole image, (x - 127) / 128."""
+        """Return the preprocessing of the encoder: the whole image, (x - 127) / 128."""
         self.require_images(medium)
         side = SIZE if size is None else size
         mean, std = (127 / 255,) * 3, (128 / 255,) * 3
@@ -50,11 +50,11 @@ class _Network(BackboneNetwork):
     def stages(self, items: Tensor) -> list[Tensor]:
         whole = self.whole
         current = whole._swish(whole._bn0(whole._conv_stem(items)))
-        maps, rate = [current], whole._global_params.drop_connect_rate or 0.0
-        for place, block in enumerate(whole._blocks):
-            current = block(current, drop_connect_rate=rate * place / len(whole._blocks))
+        maps, drop_rate = [current], whole._global_params.drop_connect_rate or 0.0
+        for index, block in enumerate(whole._blocks):
+            current = block(current, drop_connect_rate=drop_rate * index / len(whole._blocks))
             if current.shape[-1] == maps[-1].shape[-1]:
-                maps.pop()  # the last map of each size stays
+                maps.pop()  # only the last map of each size is kept
             maps.append(current)
         maps[-1] = whole._swish(whole._bn1(whole._conv_head(current)))
         return maps

@@ -1,4 +1,4 @@
-"""ResNet-10 and ResNet-18: a stem, then four stages of basic blocks; and layers that other backbones share."""
+"""ResNet-10 and ResNet-18: a stem and four stages of basic blocks; also layers that other backbones share."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from torch import Tensor, nn
 from shotproof.core.options import option
 from shotproof.models.backbone import Backbone, BackboneNetwork, outputs_of
 
-RUNNING_STATISTICS = "whether batch norm keeps statistics for evaluation; without, it uses those of each batch"
+RUNNING_STATISTICS = "batch norm keeps running statistics for evaluation; if not, it uses those of each batch"
 STEMS = ("small", "large")
-STEM = "small: 3 x 3 and no pool, for 84 pixels; large: 7 x 7 with stride 2 and a pool, for 224"
+STEM = "first convolution: 3 x 3 without a pool, for 84 pixels (small); 7 x 7 with stride 2 and a pool, for 224 (large)"
 
 
 def conv3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
-    """A padded convolution without a bias: batch norm follows."""
+    """Build a padded 3 x 3 convolution, without bias because batch norm follows."""
     return nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
 
 
 def initialize(network: nn.Module, slope: float = 0.0) -> None:
-    """Kaiming's normal weights by fan-out for convolutions before (leaky) ReLUs; batch norm starts as identity."""
+    """Initialize convolutions before (leaky) ReLUs by Kaiming's normal by fan-out; batch norm starts as identity."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, slope, mode="fan_out", nonlinearity="leaky_relu")
 
 
 class BasicBlock(nn.Module):
-    """Two convolutions and a shortcut, as in ResNet-10 and ResNet-18."""
+    """Block of two convolutions and a shortcut, as in ResNet-10 and ResNet-18."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, running_statistics: bool) -> None:
         super().__init__()
@@ -43,13 +43,13 @@ class BasicBlock(nn.Module):
             self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), norm())
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Maps [b, inputs, h, w] to [b, outputs, h / stride, w / stride]."""
-        added: Tensor = self.residual(maps) + self.shortcut(maps)
-        return added.relu()
+        """Transform maps [b, inputs, h, w] to [b, outputs, h / stride, w / stride]."""
+        output: Tensor = self.residual(maps) + self.shortcut(maps)
+        return output.relu()
 
 
 class BasicResNet(BackboneNetwork):
-    """Stages of 64, 128, 256 and 512 filters, each but the first halved."""
+    """Stages of 64, 128, 256 and 512 filters; each but the first halves the size."""
 
     def __init__(
         self, channels: int, blocks: int, stem: str, last_stride: int = 2, running_statistics: bool = True
@@ -63,15 +63,15 @@ class BasicResNet(BackboneNetwork):
             self.stem = nn.Sequential(conv3x3(channels, 64), norm, nn.ReLU(inplace=True))
 
         def stage(inputs: int, outputs: int, stride: int) -> nn.Sequential:
-            firsts = [(inputs, outputs, stride), *[(outputs, outputs, 1)] * (blocks - 1)]
-            return nn.Sequential(*(BasicBlock(*one, running_statistics) for one in firsts))
+            block_sizes = [(inputs, outputs, stride), *[(outputs, outputs, 1)] * (blocks - 1)]
+            return nn.Sequential(*(BasicBlock(*block_size, running_statistics) for block_size in block_sizes))
 
         sizes = ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, last_stride))
         self.parts = nn.ModuleList(stage(*size) for size in sizes)
         initialize(self)
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        """The maps of the four stages."""
+        """Return the maps of the four stages."""
         return outputs_of(self.parts, self.stem(items))
 
 
@@ -87,7 +87,7 @@ class ResNet10(Backbone):
     running_statistics: bool = option(True, RUNNING_STATISTICS)
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The stem and the stages."""
+        """Build the stem and the stages."""
         return BasicResNet(channels, 1, self.stem, running_statistics=self.running_statistics)
 
 
@@ -100,9 +100,9 @@ class ResNet18(Backbone):
     example = "resnet18(last_stride=1)"
 
     stem: str = option("small", STEM, choices=STEMS)
-    last_stride: int = option(2, "of the last stage: 1 leaves its maps twice as large", choices=(1, 2))
+    last_stride: int = option(2, "stride of the last stage: with 1, its maps are twice as large", choices=(1, 2))
     running_statistics: bool = option(True, RUNNING_STATISTICS)
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The stem and the stages."""
+        """Build the stem and the stages."""
         return BasicResNet(channels, 2, self.stem, self.last_stride, self.running_statistics)

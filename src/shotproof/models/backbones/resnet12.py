@@ -1,4 +1,4 @@
-"""ResNet-12: the field's usual backbone, four wide residual blocks with DropBlock."""
+"""ResNet-12: the most common backbone of few-shot learning, four wide residual blocks with DropBlock."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WIDTHS = {"640": (64, 160, 320, 640), "512": (64, 128, 256, 512), "64": (8, 16, 
 
 
 class DropBlock(nn.Module):
-    """Zeroes `size` x `size` squares of maps in training, and scales what is left so that the mean stays.
+    """DropBlock: zeroes `size` x `size` squares of maps in training, and rescales the rest to preserve the mean.
 
-    The share that is dropped rises linearly to `rate` over `warm_up` updates. A trainer says where it is by
-    `advance_drop_blocks`: the rate is no part of the weights.
+    The dropped fraction rises linearly to `rate` over `warm_up` updates. The trainer sets the progress by
+    `advance_drop_blocks`; the current rate is not saved with the weights.
     """
 
     rate_now: Tensor
@@ -31,27 +31,27 @@ class DropBlock(nn.Module):
         self.register_buffer("rate_now", torch.tensor(rate), persistent=False)
 
     def advance(self, updates: int) -> None:
-        """Take the rate after so many updates of training."""
+        """Set the rate for this number of training updates."""
         self.rate_now.fill_(self.rate * min(1.0, updates / self.warm_up) if self.warm_up else self.rate)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Maps [b, d, h, w], as they are in evaluation mode."""
+        """Drop squares of maps [b, d, h, w] in training mode; return them unchanged in evaluation mode."""
         if not self.training or self.rate == 0:
             return maps
         height, width = maps.shape[-2:]
         size = min(self.size, height, width)
-        places = (height - size + 1) * (width - size + 1)
-        hit = self.rate_now / size**2 * (height * width / places)
-        corners = torch.rand(*maps.shape[:-2], height - size + 1, width - size + 1, device=maps.device) < hit
-        # A cell is dropped where a square begins at it, or up to size - 1 before it in either direction.
+        positions = (height - size + 1) * (width - size + 1)
+        rate = self.rate_now / size**2 * (height * width / positions)
+        corners = torch.rand(*maps.shape[:-2], height - size + 1, width - size + 1, device=maps.device) < rate
+        # A cell is dropped if a square starts at it, or up to size - 1 cells before it in either direction.
         margin = size - 1
         padded = functional.pad(corners.to(maps.dtype), (margin, margin, margin, margin))
-        kept = 1 - functional.max_pool2d(padded, size, stride=1)
-        return maps * kept * (kept.numel() / kept.sum().clamp(min=1))
+        mask = 1 - functional.max_pool2d(padded, size, stride=1)
+        return maps * mask * (mask.numel() / mask.sum().clamp(min=1))
 
 
 def advance_drop_blocks(network: nn.Module, updates: int) -> None:
-    """Set the rate of every DropBlock in a network to that after so many updates of training."""
+    """Set the rate of every DropBlock in a network for this number of training updates."""
     for module in network.modules():
         if isinstance(module, DropBlock):
             module.advance(updates)
@@ -59,7 +59,7 @@ def advance_drop_blocks(network: nn.Module, updates: int) -> None:
 
 @dataclass(frozen=True)
 class ResNet12(Backbone):
-    """Four residual blocks of 64, 160, 320 and 640 filters, each halved by a pool; 12,424,320 parameters.
+    """Four residual blocks of 64, 160, 320 and 640 filters, each followed by a 2 x 2 pool; 12,424,320 parameters.
 
     At 84 pixels its maps are 640 x 5 x 5, and without the last two pools 640 x 21 x 21. The first two blocks end in
     dropout, the last two in DropBlock.
@@ -70,14 +70,14 @@ class ResNet12(Backbone):
     example = "resnet12(drop_rate=0)"
 
     width: str = option("640", "filters of the last block; 64 is for tests and small data", choices=tuple(WIDTHS))
-    drop_rate: float = option(0.1, "share of values that dropout and DropBlock zero in training", least=0, most=0.9)
-    block_size: int = option(5, "a side of DropBlock's squares", least=1)
+    drop_rate: float = option(0.1, "fraction of values zeroed by dropout and DropBlock in training", least=0, most=0.9)
+    block_size: int = option(5, "side of DropBlock's squares", least=1)
     warm_up: int = option(40_000, "updates over which DropBlock's rate rises", least=0)
-    pools: int = option(4, "how many blocks end in a pool, from the first", least=0, most=4)
+    pools: int = option(4, "number of blocks that end in a pool, counted from the first", least=0, most=4)
     running_statistics: bool = option(True, RUNNING_STATISTICS)
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The four blocks."""
+        """Build the four blocks."""
         return _Network(self, channels)
 
 
@@ -85,7 +85,7 @@ class _Network(BackboneNetwork):
     def __init__(self, options: ResNet12, channels: int) -> None:
         super().__init__()
         widths = (channels, *WIDTHS[options.width])
-        self.blocks = nn.ModuleList(_Block(options, place, *widths[place : place + 2]) for place in range(4))
+        self.blocks = nn.ModuleList(_Block(options, index, *widths[index : index + 2]) for index in range(4))
         initialize(self, SLOPE)
 
     def stages(self, items: Tensor) -> list[Tensor]:
@@ -93,7 +93,7 @@ class _Network(BackboneNetwork):
 
 
 class _Block(nn.Module):
-    def __init__(self, options: ResNet12, place: int, inputs: int, outputs: int) -> None:
+    def __init__(self, options: ResNet12, index: int, inputs: int, outputs: int) -> None:
         super().__init__()
 
         def norm() -> nn.BatchNorm2d:
@@ -111,10 +111,10 @@ class _Block(nn.Module):
         )
         self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, bias=False), norm())
         self.activation = nn.LeakyReLU(SLOPE, inplace=True)
-        self.pool = nn.MaxPool2d(2) if place < options.pools else nn.Identity()
+        self.pool = nn.MaxPool2d(2) if index < options.pools else nn.Identity()
         rate = options.drop_rate
-        self.drop = nn.Dropout(rate) if place < 2 else DropBlock(rate, options.block_size, options.warm_up)
+        self.drop = nn.Dropout(rate) if index < 2 else DropBlock(rate, options.block_size, options.warm_up)
 
     def forward(self, maps: Tensor) -> Tensor:
-        dropped: Tensor = self.drop(self.pool(self.activation(self.residual(maps) + self.shortcut(maps))))
-        return dropped
+        output: Tensor = self.drop(self.pool(self.activation(self.residual(maps) + self.shortcut(maps))))
+        return output

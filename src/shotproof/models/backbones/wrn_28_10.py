@@ -1,4 +1,4 @@
-"""WRN-28-10: a wide residual network, whose features are never negative."""
+"""WRN-28-10: a wide residual network with non-negative features."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class WideResNet(Backbone):
     paper = "Zagoruyko and Komodakis, Wide Residual Networks, 2016"
     example = "wrn-28-10(drop_rate=0.5)"
 
-    drop_rate: float = option(0.0, "share of values that dropout zeroes in training", least=0, most=0.9)
+    drop_rate: float = option(0.0, "fraction of values zeroed by dropout in training", least=0, most=0.9)
     running_statistics: bool = option(True, RUNNING_STATISTICS)
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The three groups."""
+        """Build the three groups."""
         return _Network(self, channels)
 
 
@@ -64,12 +64,12 @@ class _Block(nn.Module):
             nn.Dropout(options.drop_rate),
             conv3x3(outputs, outputs),
         )
-        widened = inputs != outputs
-        self.shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False) if widened else None
+        is_widened = inputs != outputs
+        self.shortcut = nn.Conv2d(inputs, outputs, 1, stride, bias=False) if is_widened else None
 
     def forward(self, maps: Tensor) -> Tensor:
         active = self.before(maps).relu()
-        # Where the width changes, the shortcut sees the activated maps too.
-        carried: Tensor = maps if self.shortcut is None else self.shortcut(active)
+        # If the width changes, the shortcut also takes the activated maps.
+        shortcut: Tensor = maps if self.shortcut is None else self.shortcut(active)
         residual: Tensor = self.residual(active)
-        return carried + residual
+        return shortcut + residual

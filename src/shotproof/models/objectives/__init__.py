@@ -1,1 +1,1 @@
-"""One file per objective, and what they share."""
+"""Training objectives, one file per family."""

@@ -1,4 +1,4 @@
-"""DeepBDC's simple transfer: a classifier of the base classes on Brownian distance covariances."""
+"""DeepBDC with simple transfer learning: a classifier of the training classes on Brownian distance covariances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class DeepBdcStl(ClassObjective):
     Scores are those of a logistic regression on the support's BDC matrices.
     """
 
-    about = "classes: a linear classifier on distance covariances of channels; tested by logistic regression"
+    about = "classes: linear classifier on distance covariances of channels; tested by logistic regression"
     paper = (
         "Xie et al., Joint Distribution Matters: Deep Brownian Distance Covariance for Few-Shot Classification, 2022"
     )
@@ -40,31 +40,34 @@ class DeepBdcStl(ClassObjective):
         keep="last",
     )
 
-    channels: int = option(128, "channels of the maps whose covariances are taken", least=2)
-    dropout: float = option(
-        0.5, "share of the covariances that dropout zeroes before the classifier", least=0, most=0.9
-    )
-    C: float | None = option(None, "of the logistic regression; None: 0.1 with one shot, else 2", above=0, most=1e9)
+    channels: int = option(128, "number of channels after reduction", least=2)
+    dropout: float = option(0.5, "fraction of covariances zeroed by dropout before the classifier", least=0, most=0.9)
+    C: float | None = option(None, "C of the logistic regression; None: 0.1 with one shot, else 2", above=0, most=1e9)
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
-        """Fewer channels, their covariances, and the linear classifier."""
+        """Build the channel reduction, the covariances, and the linear classifier."""
         _, height, width = backbone.map_shape
         return BdcClassifier(backbone.map_shape[0], self.channels, height * width, classes, self.dropout)
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The logits of a logistic regression on BDC vectors of length 1."""
-        rows, asked = (net.head.vectors(maps.flatten(0, 1)).unflatten(0, maps.shape[:2]) for maps in (support, query))
+        """Compute the logits of a logistic regression on BDC vectors of length 1."""
+        rows, query_rows = (
+            net.head.vectors(maps.flatten(0, 1)).unflatten(0, maps.shape[:2]) for maps in (support, query)
+        )
         strength = self.C or (0.1 if labels.shape[1] == way else 2.0)
-        return unit_row_logits(rows, labels, asked, way, strength).to(query.dtype)
+        return unit_row_logits(rows, labels, query_rows, way, strength).to(query.dtype)
 
     def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
-        """The scale of the distances takes smaller steps, as in the published code."""
+        """Return the parameter groups; the distance scale has a lower learning rate, as in the published code."""
         scale = net.head.log_scale
-        return [([each for each in net.parameters() if each.requires_grad and each is not scale], 1.0), ([scale], 0.02)]
+        return [
+            ([parameter for parameter in net.parameters() if parameter.requires_grad and parameter is not scale], 1.0),
+            ([scale], 0.02),
+        ]
 
 
 class BdcClassifier(nn.Module):
-    """Maps [b, d, h, w] to logits, [b, classes], by the covariances of `channels` channels."""
+    """Classifier of maps [b, d, h, w] by the covariances of `channels` channels, with logits [b, classes]."""
 
     def __init__(self, inputs: int, channels: int, locations: int, classes: int, dropout: float) -> None:
         super().__init__()
@@ -76,10 +79,10 @@ class BdcClassifier(nn.Module):
         self.classes = nn.Linear(channels * (channels + 1) // 2, classes)
 
     def vectors(self, maps: Tensor) -> Tensor:
-        """The BDC vectors of maps."""
+        """Compute the BDC vectors of maps."""
         return bdc_vectors(self.reduction(maps).flatten(2), self.log_scale)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """The logits."""
+        """Compute the logits."""
         logits: Tensor = self.classes(self.dropout(self.vectors(maps)))
         return logits

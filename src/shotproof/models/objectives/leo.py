@@ -1,4 +1,4 @@
-"""LEO: gradient steps in a latent code, which a decoder turns into the weights of a linear head."""
+"""LEO: inner loop in a latent space, decoded to the weights of a linear head."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEAST_DEVIATION = 1e-10
 
 
 class LeoHead(nn.Module):
-    """Encoder, relation network and decoder, and the learning rate of each dimension."""
+    """Encoder, relation network, decoder, and a learning rate for each dimension."""
 
     def __init__(self, dim: int, options: Leo) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class LeoHead(nn.Module):
         self.weight_rate = nn.Parameter(torch.full((dim,), options.weight_rate))
 
     def encode(self, support: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
-        """Mean and deviation of the code of each class, [B, way, code], from vectors [B, n, d]."""
+        """Compute mean and standard deviation of the code of each class, [B, way, code], from vectors [B, n, d]."""
         codes = self.encoder(self.drop(support))
         count = codes.shape[1]
         pairs = torch.cat(
@@ -45,93 +45,94 @@ class LeoHead(nn.Module):
         return mean, _deviation(spread, 0.0)
 
     def decode(self, code: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and deviation of the weights of each class, [B, way, d]."""
+        """Compute mean and standard deviation of the weights of each class, [B, way, d]."""
         mean, spread = self.decoder(code).chunk(2, -1)
         return mean, _deviation(spread, math.sqrt(2 / (code.shape[1] + mean.shape[-1])))
 
 
 @dataclass(frozen=True)
 class Leo(TaskObjective):
-    """Cross-entropy of the queries after gradient steps in the code of each class, then in its decoded weights.
+    """Cross-entropy of the queries after gradient steps on the latent code of each class, then on its decoded weights.
 
-    Beside it: the code's divergence from a normal one, the distance from the first code to the last, and how far the
-    decoder's rows are from orthogonal. In training codes and weights are drawn; in evaluation they are the means.
+    Regularizers: the code's divergence from a standard normal distribution, the distance from the initial code to the
+    adapted one, and the correlations of the decoder's rows. In training, codes and weights are sampled; in evaluation,
+    they are the means.
     """
 
-    about = "tasks: gradient steps in a latent code that is decoded to a head; start from a model"
+    about = "tasks: inner loop on a latent code that is decoded to a head; start from a model"
     paper = "Rusu et al., Meta-Learning with Latent Embedding Optimization, 2019"
     example = "leo(frozen=False)"
     settings = trained_by(optimizer="adam", lr=5e-4, weight_decay=1e-8, schedule="cosine", clip=0.1)
 
     code: int = option(64, "dimensions of a class's code", least=1)
-    code_steps: int = option(5, "gradient steps of the codes", least=0)
-    code_rate: float = option(1.0, "learning rate of the codes at the start; it is learned", above=0)
-    weight_steps: int = option(5, "gradient steps of the decoded weights", least=0)
-    weight_rate: float = option(1e-3, "learning rate of the weights at the start; it is learned", above=0)
-    dropout: float = option(0.5, "share of the features that training zeroes", least=0, most=0.9)
+    code_steps: int = option(5, "gradient steps on the codes", least=0)
+    code_rate: float = option(1.0, "initial learning rate of the codes; it is learned", above=0)
+    weight_steps: int = option(5, "gradient steps on the decoded weights", least=0)
+    weight_rate: float = option(1e-3, "initial learning rate of the weights; it is learned", above=0)
+    dropout: float = option(0.5, "fraction of features zeroed in training", least=0, most=0.9)
     divergence: float = option(1e-3, "weight of the codes' divergence from a normal distribution", least=0)
-    distance: float = option(1e-9, "weight of the distance from the first codes to the last", least=0)
+    distance: float = option(1e-9, "weight of the distance from the initial codes to the adapted ones", least=0)
     orthogonality: float = option(1e-3, "weight of the correlations of the decoder's rows", least=0)
-    frozen: bool = option(True, "whether the backbone stays as it is")
+    frozen: bool = option(True, "whether the backbone is frozen")
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
-        """Encoder, relation network, decoder, learning rates."""
+        """Build encoder, relation network, decoder and learning rates."""
         return LeoHead(backbone.dim, self)
 
     def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
-        """The head, and the backbone unless it is frozen."""
+        """Return the parameters of the head, and of the backbone unless it is frozen."""
         return [([*(net.head if self.frozen else net).parameters()], 1.0)]
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
-        """The cross-entropy and the three terms beside it."""
+        """Compute the cross-entropy plus the three regularizers."""
         head = net.head
         assert isinstance(head, LeoHead)
         if self.frozen:
             with torch.no_grad(), normalized_by(net, "running"):
-                support, query = self.seen(net, batch)
+                support, query = self.encode_batch(net, batch)
         else:
-            support, query = self.seen(net, batch)
+            support, query = self.encode_batch(net, batch)
         mean, deviation = head.encode(support, batch.support_labels, batch.way)
-        drawn = _normal(mean, generator)
-        first = mean + deviation * drawn
-        noise = _normal(support.new_empty(len(support), batch.way, support.shape[2]), generator)
-        weights, last = self._adapted(head, first, support, batch.support_labels, noise)
+        code_noise = _draw_normal(mean, generator)
+        initial_code = mean + deviation * code_noise
+        weight_noise = _draw_normal(support.new_empty(len(support), batch.way, support.shape[2]), generator)
+        weights, adapted_code = self._adapt(head, initial_code, support, batch.support_labels, weight_noise)
         loss = self.task_loss(query @ weights.mT, batch.query_labels)
-        # log q - log p of the code that was drawn, whose constants cancel.
-        divergence = (first.square() - drawn.square()) / 2 - deviation.log()
+        # log q - log p of the sampled code; constants cancel.
+        divergence = (initial_code.square() - code_noise.square()) / 2 - deviation.log()
         rows = functional.normalize(head.decoder.weight, dim=1)
         correlation = rows @ rows.T - torch.eye(len(rows), device=rows.device)
         return (
             loss
             + self.divergence * divergence.mean()
-            + self.distance * (first - last.detach()).square().mean()
+            + self.distance * (initial_code - adapted_code.detach()).square().mean()
             + self.orthogonality * correlation.square().mean()
         )
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The logits by means, without anything drawn."""
+        """Compute the logits from the means, without sampling."""
         head = net.head
         assert isinstance(head, LeoHead)
-        weights, _ = self._adapted(head, head.encode(support, labels, way)[0], support, labels, None)
+        weights, _ = self._adapt(head, head.encode(support, labels, way)[0], support, labels, None)
         return query @ weights.mT
 
-    def _adapted(
+    def _adapt(
         self, head: LeoHead, code: Tensor, support: Tensor, labels: Tensor, noise: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """The weights [B, way, d] after all steps, and the codes that they were decoded from."""
+        """Take all steps; return the weights [B, way, d] and the codes they were decoded from."""
 
-        def decoded(codes: Tensor) -> Tensor:
+        def decode_weights(codes: Tensor) -> Tensor:
             mean, deviation = head.decode(codes)
             return mean if noise is None else mean + deviation * noise
 
         def loss(weights: Tensor) -> Tensor:
-            """The sum over tasks of each one's mean: no task's step depends on how many others there are."""
+            """Sum the mean losses of the tasks, so that no task's step depends on the number of tasks."""
             entropy = functional.cross_entropy((support @ weights.mT).flatten(0, 1), labels.flatten(), reduction="sum")
             return entropy / support.shape[1]
 
         for _ in range(self.code_steps):
-            code = code - head.code_rate * grad(lambda codes: loss(decoded(codes)))(code)
-        weights = decoded(code)
+            code = code - head.code_rate * grad(lambda codes: loss(decode_weights(codes)))(code)
+        weights = decode_weights(code)
         for _ in range(self.weight_steps):
             weights = weights - head.weight_rate * grad(loss)(weights)
         return weights, code
@@ -141,5 +142,5 @@ def _deviation(spread: Tensor, offset: float) -> Tensor:
     return (spread.clamp(max=10).exp() - 1 + offset).clamp(min=LEAST_DEVIATION)
 
 
-def _normal(like: Tensor, generator: Generator) -> Tensor:
+def _draw_normal(like: Tensor, generator: Generator) -> Tensor:
     return torch.randn(like.shape, device=like.device, generator=generator)

@@ -84,7 +84,7 @@ def test_with_one_shot_it_ranks_as_the_cosine_does() -> None:
 
 
 def test_the_way_to_cl2n_is_told() -> None:
-    with pytest.raises(InputError, match=r"form: CL2N is L2N on centered features: give the transform center"):
+    with pytest.raises(InputError, match=r"form: CL2N is L2N on centered features: .* transform center"):
         make_method("simpleshot(form='CL2N')")
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from shotproof.learners.heads.inductive.gradient_descent import CosineHead, LinearHead, SgdMethod, drawn_weights
+from shotproof.learners.heads.inductive.gradient_descent import CosineHead, LinearHead, SgdMethod, draw_weights
 from shotproof.learners.method import make_method
 from tests.drawn_tasks import Batch, draw
 
@@ -40,7 +40,7 @@ def test_the_linear_head_is_that_of_torch(options: dict[str, object]) -> None:
     batch, method = draw(tasks=3), LinearHead(**options)  # type: ignore[arg-type]
     scores = method.seeded_scores(*batch, SEEDS)
     for task in range(3):
-        layer = method._start(torch.ones(1, 1, 13, dtype=torch.float64), batch.way, SEEDS[task : task + 1])[0]
+        layer = method._draw_initial(torch.ones(1, 1, 13, dtype=torch.float64), batch.way, SEEDS[task : task + 1])[0]
         weight, bias = (part.clone().requires_grad_() for part in (layer[:, :-1], layer[:, -1]))
         expected = trained(method, batch, task, [weight, bias], lambda rows, w=weight, b=bias: rows @ w.T + b)
         torch.testing.assert_close(scores[task], expected)
@@ -51,7 +51,7 @@ def test_the_cosine_head_is_that_of_torch(options: dict[str, object]) -> None:
     batch, method = draw(tasks=3), CosineHead(**options)  # type: ignore[arg-type]
     scores = method.seeded_scores(*batch, SEEDS)
     for task in range(3):
-        v = drawn_weights(SEEDS[task : task + 1], batch.way, 12, method.init)[0].requires_grad_()
+        v = draw_weights(SEEDS[task : task + 1], batch.way, 12, method.init)[0].requires_grad_()
         g = v.detach().norm(dim=-1).requires_grad_() if method.norm == "learned" else torch.ones(batch.way)
 
         def logits(rows: Tensor, v: Tensor = v, g: Tensor = g) -> Tensor:
@@ -63,10 +63,10 @@ def test_the_cosine_head_is_that_of_torch(options: dict[str, object]) -> None:
 
 
 def test_the_start_is_that_of_a_linear_layer() -> None:
-    weights = LinearHead()._start(torch.ones(200, 1, 17), 5, torch.arange(200))
+    weights = LinearHead()._draw_initial(torch.ones(200, 1, 17), 5, torch.arange(200))
     assert weights.abs().max() <= 16**-0.5
     assert weights.std().item() == pytest.approx((3 * 16) ** -0.5, rel=0.02)
-    assert drawn_weights(torch.arange(200), 5, 16, "normal").std().item() == pytest.approx(0.01, rel=0.02)
+    assert draw_weights(torch.arange(200), 5, 16, "normal").std().item() == pytest.approx(0.01, rel=0.02)
 
 
 def test_a_pure_cosine_stays_within_its_scale_and_ignores_a_querys_length() -> None:

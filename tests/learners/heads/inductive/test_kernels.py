@@ -15,7 +15,7 @@ from shotproof.core.errors import InputError
 from shotproof.functional.feature_rows import one_hot
 from shotproof.functional.gram import LEAST
 from shotproof.functional.logistic_regression import fit, objective
-from shotproof.functional.support_vectors import onto_simplex, solve_dual
+from shotproof.functional.support_vectors import project_to_simplex, solve_dual
 from shotproof.learners.heads.inductive.centroids import CosineCentroid
 from shotproof.learners.heads.inductive.kernels import (
     LogisticRegression,
@@ -117,7 +117,7 @@ def test_the_optimality_conditions_hold(seed: int, strength: float, scale: float
     # A point is optimal where a step against the gradient leads back to it.
     gradient = kernel @ weights + weights - target
     step = 1 / torch.linalg.eigvalsh(kernel).amax(-1)[:, None, None]
-    back = strength * target - onto_simplex(strength * target - weights + step * gradient, strength)
+    back = strength * target - project_to_simplex(strength * target - weights + step * gradient, strength)
     torch.testing.assert_close(kernel @ back, kernel @ weights, rtol=0, atol=1e-6 * max(1.0, strength))
 
 
@@ -152,7 +152,7 @@ def test_what_does_not_converge_is_told_once_a_task() -> None:
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6), size=st.floats(0.1, 3))
 def test_the_nearest_point_of_a_simplex(values: list[float], size: float) -> None:
     rows = torch.tensor([values], dtype=torch.float64)
-    point = onto_simplex(rows, size)
+    point = project_to_simplex(rows, size)
     assert (point >= 0).all()
     assert point.sum().item() == pytest.approx(size)
     # No corner is nearer in direction: the residual makes no sharp angle with any feasible move.

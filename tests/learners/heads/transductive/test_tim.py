@@ -7,7 +7,7 @@ import torch
 from benchmarks.plain_heads import tsallis
 
 from shotproof.core.errors import InputError
-from shotproof.learners.heads.transductive.tim import tsallis_slope
+from shotproof.learners.heads.transductive.tim import tsallis_gradient
 from shotproof.learners.method import make_method
 from tests.fixture_rows import fixture
 
@@ -56,7 +56,7 @@ def test_the_entropies_at_the_start_are_the_published_ones() -> None:
 def test_the_slope_is_that_of_the_entropy(alpha: float) -> None:
     p = torch.tensor([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]], dtype=torch.float64, requires_grad=True)
     tsallis(p, alpha).sum().backward()
-    torch.testing.assert_close(tsallis_slope(p.detach(), alpha), p.grad)
+    torch.testing.assert_close(tsallis_gradient(p.detach(), alpha), p.grad)
 
 
 def test_shannons_entropy_is_referred_to_tim() -> None:

@@ -1,1 +1,1 @@
-"""Heads that label each query by itself."""
+"""Heads that classify each query independently of the others."""

@@ -1,4 +1,4 @@
-"""Heads on the inner products of queries with support rows: regressions, machines, neighbors, attention."""
+"""Heads on inner products of queries with support rows: regression, support vector machine, neighbors, attention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shotproof.learners.bases import GramMethod
 if TYPE_CHECKING:
     from torch import Tensor
 
-MOST_C = 1e9  # beyond it float64 cannot tell the loss from the penalty
+MOST_C = 1e9  # above it, the penalty is lost in float64 rounding
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RidgeRegression(GramMethod):
     penalty: float = option(50.0, "weight of the penalty on the weights", above=0)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """The n x n system of the dual, by Cholesky."""
+        """Solve the n x n system of the dual by Cholesky factorization."""
         return gram.query @ ridge_weights(gram.support, one_hot(labels, way), self.penalty)
 
 
@@ -51,10 +51,10 @@ class LogisticRegression(GramMethod):
     paper = "Tian et al., Rethinking Few-Shot Image Classification: a Good Embedding Is All You Need?, 2020 (RFS)"
     example = "logistic(C=10)"
 
-    C: float = option(1.0, "weight of the loss beside the penalty on the weights", above=0, most=MOST_C)
+    C: float = option(1.0, "weight of the loss relative to the penalty on the weights", above=0, most=MOST_C)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """W = sum of a_i s_i over the support rows, so the logits are the query kernel times a, plus b."""
+        """Fit in the dual: W sums a_i s_i over the support rows, so logits are the query kernel times a, plus b."""
         kernel, query_kernel = unit_rows(gram)
         weights, bias = fit(kernel, one_hot(labels, way), self.C)
         return query_kernel @ weights + bias
@@ -64,20 +64,20 @@ class LogisticRegression(GramMethod):
 class SupportVectorMachine(GramMethod):
     """Score: x S^T A with the A [n, way] that minimizes tr(A^T (S S^T + I) A) / 2 - sum_i A[i, y_i].
 
-    Each row of A sums to 0, and A[i, c] is at most C where c = y_i, at most 0 elsewhere: Crammer and Singer's machine.
-    The paper's solver stops after 15 steps; this one takes up to `iterations` steps of ADMM, of which 50 to 100 suffice
-    on common features.
+    Each row of A sums to 0, and A[i, c] is at most C if c = y_i, at most 0 otherwise (Crammer and Singer). The paper's
+    solver stops after 15 steps; this one takes up to `iterations` steps of ADMM, of which 50 to 100 suffice on common
+    features.
     """
 
     about = "MetaOptNet's multi-class support vector machine (Crammer and Singer)"
     paper = "Lee et al., Meta-Learning with Differentiable Convex Optimization, 2019 (MetaOptNet)"
     example = "svm(C=1)"
 
-    C: float = option(0.1, "weight of the errors beside the penalty on the weights", above=0)
-    iterations: int = option(2000, "most steps of the solver", least=1)
+    C: float = option(0.1, "weight of the errors relative to the penalty on the weights", above=0)
+    iterations: int = option(2000, "maximum number of steps of the solver", least=1)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """The dual weights applied to the queries' inner products."""
+        """Apply the dual weights to the inner products of the queries."""
         weights, unfinished = solve_dual(gram.support, one_hot(labels, way), self.C, self.iterations)
         for _ in range(unfinished):  # one per task, so that the count does not depend on the batch
             warnings.warn(f"no convergence after {self.iterations} steps", RuntimeWarning, stacklevel=2)
@@ -86,20 +86,20 @@ class SupportVectorMachine(GramMethod):
 
 @dataclass(frozen=True)
 class NearestNeighbors(GramMethod):
-    """Score: the class's votes among the k most similar support rows; equal votes are decided by summed similarity."""
+    """Score: the class's votes among the k most similar support rows; ties are broken by summed similarity."""
 
     about = "k nearest neighbors, cosine"
     example = "knn(k=3)"
 
-    k: int = option(1, "support rows that vote", least=1)
+    k: int = option(1, "number of neighbors", least=1)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """Votes plus a share of the summed similarity that is too small to outweigh a vote."""
+        """Count votes, and add a fraction of the summed similarity too small to outweigh a vote."""
         if self.k > labels.shape[-1]:
-            held = counted(labels.shape[-1], "support item")
-            raise InputError(f"method 'knn': k is {self.k}, but a task has only {held}")
+            available = counted(labels.shape[-1], "support item")
+            raise InputError(f"method 'knn': k is {self.k}, but a task has only {available}")
         _, similarity = unit_rows(gram)
-        # Equally similar rows are taken by class, never by row; rounding makes copies of an item equally similar.
+        # Ties are broken by class, never by row order; rounding makes copies of an item equally similar.
         labels, order = labels.sort(dim=-1, stable=True)
         similarity = similarity.gather(-1, order.unsqueeze(-2).expand_as(similarity)).round(decimals=12)
         nearest, position = similarity.sort(dim=-1, descending=True, stable=True)
@@ -113,8 +113,8 @@ class NearestNeighbors(GramMethod):
 class Matching(GramMethod):
     """Score: the logarithm of the attention that the class's support rows get.
 
-    The attention is that of Chen et al. 2019, without the trained context embeddings of Vinyals et al.: the softmax
-    over all support rows of `scale` times the cosine, cosines below 0 taken as 0.
+    The attention follows Chen et al. 2019, without the trained context embeddings of Vinyals et al.: the softmax over
+    all support rows of `scale` times the cosine, with negative cosines set to 0.
     """
 
     about = "matching networks without context embeddings: attention over support rows"
@@ -124,9 +124,9 @@ class Matching(GramMethod):
     )
     example = "matching(scale=10)"
 
-    scale: float = option(100.0, "factor of the cosines: how sharp the attention is", above=0)
+    scale: float = option(100.0, "factor of the cosines: sharpness of the attention", above=0)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """log(softmax(scale relu(cos)) Y)."""
+        """Compute log(softmax(scale relu(cos)) Y)."""
         _, cosine = unit_rows(gram)
         return attention_scores(cosine, labels, way, self.scale)

@@ -1,1 +1,1 @@
-"""Heads that see all queries of a task at once."""
+"""Heads that use all queries of a task at once."""

@@ -1,4 +1,4 @@
-"""BPA: each item becomes its affinities to all items of its task; then any method."""
+"""BPA: replaces each item by its affinities to all items of its task, then applies any method."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class Bpa(PairwiseMethod):
     """Score: that of `head`, any method on vectors, on rows of balanced affinities between all items of the task.
 
     The affinities are exp(-(1 - cos) / regularization), without the diagonal, scaled `steps` times to row and column
-    sums of 1, then divided by their largest. Between support rows they are 1 in one class and 0 otherwise.
+    sums of 1, then divided by their maximum. Between support rows they are 1 within a class and 0 otherwise.
 
-    It is the recipe for one task, which the published code for batches departs from.
+    This is the algorithm for one task; the published code for batches deviates from it.
     """
 
     about = "affinities within the task as features, then any method"
     paper = "Shalam, Korman, The Balanced-Pairwise-Affinities Feature Transform, ICML 2024"
     example = "bpa(head='logistic(C=10)')"
 
-    head: str = option("ncc", "the method on the affinities, such as 'cosine' or 'logistic(C=10)'")
-    regularization: float = option(0.1, "divisor of the cosine distances: how smooth the affinities are", above=0)
-    steps: int = option(10, "scalings of rows and columns", least=1)
+    head: str = option("ncc", "method on the affinities, such as 'cosine' or 'logistic(C=10)'")
+    regularization: float = option(0.1, "divisor of the cosine distances: smoothness of the affinities", above=0)
+    steps: int = option(10, "number of scalings of rows and columns", least=1)
 
     def __post_init__(self) -> None:
         if isinstance(self.head, Method):
             self._settle(head=self.head.spelling)
         super().__post_init__()
         if self._head.needs != "vectors":
-            found = f"'{self.head}', which needs {self._head.needs}"
-            raise InputError(f"method 'bpa': head: expected a method on vectors, found {found}")
+            description = f"'{self.head}', which needs {self._head.needs}"
+            raise InputError(f"method 'bpa': head: expected a method on vectors, found {description}")
         self._settle(head=self._head.spelling, balanced=self._head.balanced, in_order=self._head.in_order)
 
     @cached_property
@@ -48,7 +48,7 @@ class Bpa(PairwiseMethod):
         return make_method(self.head)
 
     def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """The head on the rows of affinities."""
+        """Score by the head on the rows of affinities."""
         support = labels.shape[1]
         rows = balanced_affinities(cosines, self.regularization, self.steps)
         rows[:, :support, :support] = (labels.unsqueeze(1) == labels.unsqueeze(2)).to(rows)
@@ -60,10 +60,10 @@ class Bpa(PairwiseMethod):
 
 
 def balanced_affinities(cosines: Tensor, regularization: float, steps: int) -> Tensor:
-    """Cosines [B, r, r] to affinities with row and column sums of nearly 1, divided by their largest."""
+    """Convert cosines [B, r, r] to affinities with row and column sums of nearly 1, divided by their maximum."""
     kernel = cosines / regularization
     kernel.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
-    # Rows are scaled first, so that a factor of a row is free: no row vanishes however small the regularization.
+    # Rows are scaled first, so a factor of a row cancels: no row underflows, however small the regularization.
     kernel.sub_(kernel.amax(-1, keepdim=True)).exp_()
     columns = torch.ones_like(kernel[:, :1])
     tiny = torch.finfo(kernel.dtype).tiny
