@@ -61,7 +61,7 @@ def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArra
     if path.suffix == ".parquet":
         table = read_parquet(path, description)
     else:
-        table = read_csv(path, description, lambda name: name == "parent", texts=1)
+        table = read_csv(path, description, lambda name: name == "parent", text_columns=1)
     if table.column_names == ["child", "parent"]:
         children, parents = (_text_column(table, name, path) for name in ("child", "parent"))
         edges = list(zip(children, parents, strict=True))

@@ -1,4 +1,4 @@
-"""The closed form: slopes and gradients against autograd, the projection against a quadratic program."""
+"""The closed form: logit and prototype gradients against autograd, the projection against a quadratic program."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from shotproof.tasks.search.closed_form import (
+    cross_entropy_gradient,
     cross_entropy_of_column,
-    cross_entropy_slopes,
+    expected_error_gradient,
     expected_error_of_column,
-    expected_error_slopes,
     highest,
-    logits_of,
     margins,
     project_on_l1_ball,
     prototype_gradient,
+    prototype_logits,
 )
 
 
@@ -43,16 +43,18 @@ def task() -> tuple[Tensor, Tensor, Tensor]:
     return queries, prototypes, torch.randint(3, (2, 9), generator=generator)
 
 
-@pytest.mark.parametrize(("loss", "slopes"), [(cross_entropy, cross_entropy_slopes), (error, expected_error_slopes)])
+@pytest.mark.parametrize(
+    ("loss", "gradient"), [(cross_entropy, cross_entropy_gradient), (error, expected_error_gradient)]
+)
 def test_gradients_agree_with_autograd(
     task: tuple[Tensor, Tensor, Tensor],
     loss: Callable[[Tensor, Tensor], Tensor],
-    slopes: Callable[[Tensor, Tensor], Tensor],
+    gradient: Callable[[Tensor, Tensor], Tensor],
 ) -> None:
     queries, prototypes, labels = task
     moving = prototypes.clone().requires_grad_()
     loss(-torch.cdist(queries, moving).square(), labels).sum().backward()  # type: ignore[no-untyped-call]
-    ours = prototype_gradient(queries, prototypes, slopes(logits_of(queries, prototypes), labels))
+    ours = prototype_gradient(queries, prototypes, gradient(prototype_logits(queries, prototypes), labels))
     assert moving.grad is not None
     assert torch.allclose(ours, moving.grad, rtol=0, atol=1e-9)
 
@@ -66,7 +68,7 @@ def test_the_loss_of_a_changed_column_is_the_loss_up_to_a_constant(
     of_column: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor],
 ) -> None:
     queries, prototypes, labels = task
-    logits, changed = logits_of(queries, prototypes), 1
+    logits, changed = prototype_logits(queries, prototypes), 1
     columns = torch.randn(2, 6, 9, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     others = logits.clone()
     others[..., changed] = -torch.inf
@@ -84,7 +86,7 @@ def test_the_loss_of_a_changed_column_is_the_loss_up_to_a_constant(
 def test_margins_are_positive_where_nearest_centroid_is_right(task: tuple[Tensor, Tensor, Tensor]) -> None:
     queries, prototypes, labels = task
     right = torch.cdist(queries, prototypes).argmin(-1) == labels
-    assert ((margins(logits_of(queries, prototypes), labels) > 0) == right).all()
+    assert ((margins(prototype_logits(queries, prototypes), labels) > 0) == right).all()
 
 
 @given(

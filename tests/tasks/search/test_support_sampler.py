@@ -133,12 +133,12 @@ def test_a_set_to_be_like_must_be_of_the_same_data(name: str, given: Given) -> N
     like = sample(given[0], "random", way=4, shot=3, query=8, tasks=3)
     labels = like.table.column("label").to_pylist()
     renamed = TaskSet(like.table.set_column(2, "label", pa.array(["crow", *labels[1:]])))
-    with pytest.raises(Mismatch, match="has the class 'crow', which is not so in this catalog"):
+    with pytest.raises(Mismatch, match="have the class 'crow', which this catalog"):
         search(name, given, like=renamed)
     query = like.table.column("query").to_pylist()
     query[1] = query[0]
     moved = TaskSet(like.table.set_column(5, "query", pa.array(query)))
-    with pytest.raises(Mismatch, match=f"has the query item '{query[0][0]}', which is not so in this catalog"):
+    with pytest.raises(Mismatch, match=f"have the query item '{query[0][0]}', which this catalog"):
         search(name, given, like=moved)
 
 

@@ -19,7 +19,7 @@ from shotproof.core.errors import InsufficientData
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
-from shotproof.tasks.uniform.depletion import can_part, draw_classes
+from shotproof.tasks.uniform.depletion import can_split, draw_classes
 
 
 def catalog_of(sizes: list[int], sources: list[str] | None = None) -> Catalog:
@@ -99,7 +99,7 @@ def test_parting_by_source_agrees_with_trying_all(sizes: list[int], shot: int, q
         sum(sizes[s] for s in some) >= shot and sum(n for s, n in enumerate(sizes) if s not in some) >= query
         for some in choices
     )
-    assert can_part(sources, shot, query) == expected
+    assert can_split(sources, shot, query) == expected
 
 
 @settings(max_examples=25, deadline=None)
@@ -115,7 +115,7 @@ def test_sources_stay_on_one_side_until_the_data_ends(group: int, seed: int, sho
 def test_sources_that_cannot_part_are_told() -> None:
     catalog = catalog_of([12] * 3, ["one"] * 12 + [f"s{i}" for i in range(24)])
     with pytest.raises(
-        InsufficientData, match="class 'class00' has 1 sources in 12 items: they cannot part into 2 support and 3"
+        InsufficientData, match="class 'class00' has 1 sources in 12 items, which cannot be split into 2 support and 3"
     ):
         sample(catalog, "depletion", way=2, shot=2, query=3)
 

@@ -141,7 +141,7 @@ def test_tasks_of_another_catalog_are_refused() -> None:
     catalog, attributes = draw_data()
     like = sample(catalog, "fewstab", attributes=attributes, **DESIGN)
     smaller = Catalog(catalog.table.slice(1))
-    with pytest.raises(Mismatch, match="has the item 'class00/item000', which is not in this catalog and split"):
+    with pytest.raises(Mismatch, match="the item 'class00/item000', which this catalog and split do not have"):
         sample(smaller, "placebo", like=like)
     with pytest.raises(InputError, match="sampler 'placebo' needs like"):
         sample(catalog, "placebo")

@@ -1,1 +1,1 @@
-"""Context shift: matched tasks in the same, in other, in swapped and in no contexts."""
+"""Context shift: matched tasks with queries in the same, in other, in swapped and in no contexts."""

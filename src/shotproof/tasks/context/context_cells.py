@@ -1,4 +1,4 @@
-"""The items of a pool by class and context: a cell is a class in a context, with its items in a row."""
+"""Items of a pool by class and context: a cell holds the items of one class in one context."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from shotproof.tasks.pool import ItemPool
 
 
 class Cells:
-    """Cells in the order of classes and contexts, with their items, also by their place among the class's own cells.
+    """Cells in the order of classes and contexts; a cell's place is its index among the cells of its class.
 
-    positions: [items] the items' positions in the pool, cell by cell
-    starts: [cells + 1] where the items of each cell begin
-    first: [classes + 1] the first cell of each class
-    counts: [classes, contexts] the number of items
-    widest: the largest number of contexts that a class has
-    context_of: [classes, widest] the contexts of a class, -1 where it has no more
-    sizes: [classes, widest] the number of items in each of them
-    place_of: [classes, contexts] where among its own cells a class has a context, -1 where it lacks it
+    positions: [items] positions of the items in the pool, cell by cell
+    starts: [cells + 1] start of each cell in `positions`
+    first: [classes + 1] first cell of each class
+    counts: [classes, contexts] number of items
+    widest: largest number of contexts of a class
+    context_of: [classes, widest] contexts of a class, by place, -1 beyond its last
+    sizes: [classes, widest] number of items, by place
+    place_of: [classes, contexts] place of a context in a class, -1 if the class lacks it
     """
 
     def __init__(self, pool: ItemPool, contexts: Sequence[str | None]) -> None:
         self.classes = pool.classes
         self.contexts = sorted({context for context in contexts if context is not None})
-        code = {context: number for number, context in enumerate(self.contexts)}
-        context = np.array([-1 if name is None else code[name] for name in contexts], dtype=np.int64)
+        codes = {context: number for number, context in enumerate(self.contexts)}
+        context = np.array([-1 if name is None else codes[name] for name in contexts], dtype=np.int64)
         key = pool.class_of * len(self.contexts) + context
-        known = np.flatnonzero(context >= 0)
-        self.positions = known[np.argsort(key[known], kind="stable")]
-        cells, counts = np.unique(key[known], return_counts=True)
+        with_context = np.flatnonzero(context >= 0)
+        self.positions = with_context[np.argsort(key[with_context], kind="stable")]
+        cells, counts = np.unique(key[with_context], return_counts=True)
         cell_class, cell_context = np.divmod(cells, max(len(self.contexts), 1))
         self.starts = np.concatenate([[0], np.cumsum(counts)])
         self.first = np.searchsorted(cell_class, np.arange(len(self.classes) + 1))
@@ -50,7 +50,7 @@ class Cells:
         self._index_sources(pool, np.repeat(cell_class, counts), np.repeat(place, counts))
 
     def _index_sources(self, pool: ItemPool, item_class: IntArray, item_place: IntArray) -> None:
-        """Which items each source has; where the pool knows no sources, an item is its own."""
+        """Index the items by source; without sources, each item counts as a source of its own."""
         codes = np.arange(len(pool.rows)) if pool.sources is None else pool.sources
         _, self.source = np.unique(codes[self.positions], return_inverse=True)
         by_source = np.argsort(self.source, kind="stable")
@@ -58,7 +58,7 @@ class Cells:
         self.class_by_source, self.place_by_source = item_class[by_source], item_place[by_source]
 
     def items_of_sources(self, sources: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """All items of some sources: the index of the source [m], the item's class [m] and its cell's place [m]."""
+        """Return the index of the source, the class and the cell's place of each item of these sources, all [m]."""
         begin = self.source_starts[sources]
         lengths = self.source_starts[sources + 1] - begin
         index = np.repeat(np.arange(len(sources)), lengths)
@@ -66,16 +66,16 @@ class Cells:
         return index, self.class_by_source[entry], self.place_by_source[entry]
 
     def describe(self, number: int, most: int = 4) -> str:
-        """A class with its contexts and their items, the largest first."""
+        """Describe a class by its contexts and their numbers of items, the largest first."""
         counts = self.counts[number]
-        held = [k for k in np.argsort(-counts, kind="stable") if counts[k]]
-        listed = ", ".join(f"{self.contexts[k]} {counts[k]}" for k in held[:most]) or "none"
-        more = f", ... ({len(held)} in all)" if len(held) > most else ""
+        contexts = [k for k in np.argsort(-counts, kind="stable") if counts[k]]
+        listed = ", ".join(f"{self.contexts[k]} {counts[k]}" for k in contexts[:most]) or "none"
+        more = f", ... ({len(contexts)} in total)" if len(contexts) > most else ""
         return f"'{self.classes[number]}' ({listed}{more})"
 
 
-def one_of(possible: BoolArray, random: UInt64Array) -> IntArray:
-    """The index of one true value of each row of [n, k], uniformly by the random bits [n]; 0 where none is true."""
+def draw_true_index(possible: BoolArray, random: UInt64Array) -> IntArray:
+    """Draw the index of a true value in each row [n, k], uniformly from random bits [n]; 0 if none is true."""
     counts = np.cumsum(possible, axis=1, dtype=np.int32)
     rank = draws.below(random, np.maximum(counts[:, -1], 1))
     chosen: IntArray = np.argmax(counts > rank[:, None], axis=1)
@@ -83,23 +83,23 @@ def one_of(possible: BoolArray, random: UInt64Array) -> IntArray:
 
 
 def allocate_evenly(capacity: IntArray, order: IntArray, total: int) -> IntArray:
-    """Share out `total` between the places of each row, [..., k], none above its capacity, as evenly as these allow.
+    """Divide `total` between the places of each row, [..., k], as evenly as their capacities allow.
 
-    A round gives one to every place that has room, in the row's `order` of places, until all are given; the rows must
-    have room for them.
+    Each round gives one to every place that has room, in the row's `order` of places, until all are given. Every row
+    must have room for `total`.
 
     Example:
         >>> allocate_evenly(np.array([[5, 1, 5]]), np.array([[2, 1, 0]]), 6).tolist()
         [[2, 1, 3]]
     """
     room = np.take_along_axis(capacity, order, axis=-1)
-    given = np.zeros_like(room)
+    allocated = np.zeros_like(room)
     left = np.full((*room.shape[:-1], 1), total)
     while left.any():
-        more = room > given
-        more &= np.cumsum(more, axis=-1) <= left
-        given += more
-        left -= more.sum(axis=-1, keepdims=True)
-    places = np.empty_like(given)
-    np.put_along_axis(places, order, given, axis=-1)
-    return places
+        receives = room > allocated
+        receives &= np.cumsum(receives, axis=-1) <= left
+        allocated += receives
+        left -= receives.sum(axis=-1, keepdims=True)
+    allocation = np.empty_like(allocated)
+    np.put_along_axis(allocation, order, allocated, axis=-1)
+    return allocation

@@ -19,25 +19,25 @@ class Iid(ContextSet):
     about = "queries in the context of their class's support"
     axis = None
 
-    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
-        """The class's own context."""
-        return own
+    def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """Allow the context of the class's own support."""
+        return support
 
 
 @dataclass(frozen=True)
 class Ood(ContextSet):
-    """Queries in other contexts, those of the other classes' supports first."""
+    """Queries in other contexts, first in those of the other classes' supports."""
 
     about = "queries in other contexts than their class's support"
 
-    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
-        """All others."""
-        return ~own & ~clean
+    def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """Allow all contexts but that of the class's own support and the clean one."""
+        return ~support & ~clean
 
 
 @dataclass(frozen=True)
 class HardOod(ContextSet):
-    """Queries in the contexts of the other classes' supports, evenly in each."""
+    """Queries in the contexts of the other classes' supports, divided evenly."""
 
     about = "queries in the contexts of the other classes' supports"
 
@@ -45,11 +45,11 @@ class HardOod(ContextSet):
         super().__post_init__()
         if not self.hard_ood:
             raise InputError(
-                f"sampler '{self.name}': hard_ood: expected True, found False, which is for the other sets"
+                f"sampler '{self.name}': hard_ood: expected True, found False, which only the other sets allow"
             )
 
-    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
-        """Those of the others' supports."""
+    def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """Allow the contexts of the other classes' supports."""
         return others
 
 
@@ -60,15 +60,15 @@ class Clean(ContextSet):
     about = "queries in the context that means none"
     example = "clean(clean_value='none')"
 
-    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
-        """The clean one."""
+    def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """Allow only the clean context."""
         return clean
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:
-        """Tasks with the contexts of these inputs, of which one must mean none."""
+        """Bind the sampler to these inputs. Raise InputError if none of their contexts means none."""
         if self.clean_value is None and clean_context(inputs.catalog, self.context_column) is None:
             raise InputError(
-                f"sampler '{self.name}' needs the context that means none, e.g. {self.example}; sounds that are mixed "
+                f"sampler '{self.name}' needs the context that means none, e.g. {self.example}; sounds that were mixed "
                 "with --clean (in an experiment, [mix] clean = true) have one"
             )
         return super().bound(inputs)
@@ -76,27 +76,27 @@ class Clean(ContextSet):
 
 @dataclass(frozen=True)
 class Context(ContextOptions):
-    """All matched sets with the same options: task t of each has the same classes and the very same support items."""
+    """All matched sets with the same options: task t of each set has the same classes and support items."""
 
     about = "the matched sets iid, ood, hard-ood and clean together"
     example = "context(clean_value='none')"
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
-        """`iid`, `ood`, `hard-ood` unless it is not wanted, and `clean` where one knows which context that is.
+        """Return `iid`, `ood`, `hard-ood` unless left out, and `clean` if it is known which context means none.
 
         Args:
-            catalog: it may say which context means none
+            catalog: catalog that may name the context that means none
         """
         clean_value = self.clean_value
         if clean_value is None and catalog is not None:
             clean_value = clean_context(catalog, self.context_column)
         kinds: list[type[ContextSet]] = [Iid, Ood, *[HardOod] * self.hard_ood, *[Clean] * (clean_value is not None)]
-        made = [kind(**self.parameters()) for kind in kinds]
-        return {one.name: one for one in made}
+        samplers = [kind(**self.parameters()) for kind in kinds]
+        return {sampler.name: sampler for sampler in samplers}
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Sampler]:
-        """Refused: it is several sets."""
+        """Raise InputError, because this stands for several sets."""
         raise InputError(
             f"sampler '{self.name}' draws several matched sets ({', '.join(self.sets(inputs.catalog))}): "
-            "draw each by its name, from one seed, or evaluate a study on all of them: on='context'"
+            "draw each by its name, with the same seed, or evaluate a study on all of them: on='context'"
         )

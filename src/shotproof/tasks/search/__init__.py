@@ -1,1 +1,1 @@
-"""Searches for the supports that are hardest for given queries."""
+"""Searches for supports that are hard or easy for given queries."""

@@ -1,7 +1,7 @@
-"""The candidate supports of a batch of tasks, laid out by class: each class's features are touched once for all tasks.
+"""Candidate support items of a batch of tasks, stored by class, so that each class's features are read only once.
 
-A slot is one class of one task; S = B * W of them, task by task. The candidates of a slot are the positions in its
-class, 0 to P - 1, where `allowed`; P is the size of the largest class of the batch.
+A slot is one class of one task; there are S = B * W, task by task. The candidates of a slot are the positions in its
+class, 0 to P - 1, that are `allowed`; P is the size of the largest class of the batch.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from shotproof.tasks.search.closed_form import logits_of, prototype_gradient
+from shotproof.tasks.search.closed_form import prototype_gradient, prototype_logits
 
-Slopes = Callable[[Tensor, Tensor], Tensor]
+LogitGradient = Callable[[Tensor, Tensor], Tensor]
+"""Derivative of a loss with respect to logits [B, R, W], given these and labels [B, R]."""
 
 
 @dataclass(frozen=True)
 class ClassCandidates:
-    """One class of a batch: the slots in which it occurs, and the features [n, d] of its items."""
+    """Class of a batch: the slots in which it occurs, and the features [n, d] of its items."""
 
     slots: Tensor
     features: Tensor
@@ -27,134 +28,136 @@ class ClassCandidates:
 
 @dataclass(frozen=True)
 class Candidates:
-    """B tasks of W classes and R queries each: everything that a search for supports may know of them."""
+    """Batch of B tasks of W classes and R queries each, with all that a search for supports may use."""
 
     features: Tensor  # [N, d] float64, of all items of the classes
-    query_rows: Tensor  # [B, R]: the queries, as rows of the features
+    query_rows: Tensor  # [B, R]: rows of the features
     labels: Tensor  # [B, R]: the slot, 0 to W - 1, of each query
     shots: Tensor  # [S]
-    allowed: Tensor  # [S, P]: neither a query, nor of a query's source, nor beyond the class
-    first_rows: Tensor  # [S]: the first item of the slot's class, as a row of the features
+    allowed: Tensor  # [S, P]: in the class, not a query, and of no query's source
+    first_rows: Tensor  # [S]: row of the features of the first item of the slot's class
     classes: list[ClassCandidates]
 
     @property
     def way(self) -> int:
-        """The number of classes W of each task."""
+        """Return the number of classes W of each task."""
         return len(self.shots) // len(self.labels)
 
     def prototypes(self, weights: Tensor) -> Tensor:
-        """Sums of the candidates' features with weights [S, P], over the sums of the weights: [B, W, d]."""
+        """Compute the means of the candidates' features with weights [S, P]: [B, W, d]."""
         sums = self.features.new_empty(len(weights), self.features.shape[-1])
-        for one in self.classes:
-            sums[one.slots] = weights.index_select(0, one.slots)[:, : len(one.features)] @ one.features
-        return sums.div_(_not_zero(weights.sum(-1, keepdim=True))).view(len(self.labels), self.way, -1)
+        for entry in self.classes:
+            sums[entry.slots] = weights.index_select(0, entry.slots)[:, : len(entry.features)] @ entry.features
+        return sums.div_(_nonzero(weights.sum(-1, keepdim=True))).view(len(self.labels), self.way, -1)
 
-    def gradient(self, prototypes: Tensor, slopes: Slopes) -> Tensor:
-        """The derivative of a loss by the prototypes [B, W, d]; `slopes` is the one by the logits at scale 1."""
-        found = torch.empty_like(prototypes)
-        for tasks, (queries,) in self._near_the_processor(self.query_rows):
-            found[tasks] = self._gradient(tasks, queries, prototypes[tasks], slopes)
-        return found
+    def gradient(self, prototypes: Tensor, logit_gradient: LogitGradient) -> Tensor:
+        """Compute the gradient of a loss in the prototypes [B, W, d], from that in the logits at scale 1."""
+        gradient = torch.empty_like(prototypes)
+        for tasks, (queries,) in self._batches_in_cache(self.query_rows):
+            gradient[tasks] = self._gradient(tasks, queries, prototypes[tasks], logit_gradient)
+        return gradient
 
     def query_means(self) -> Tensor:
-        """The mean of the queries of each class: [B, W, d]."""
+        """Compute the mean of the queries of each class: [B, W, d]."""
         way = self.way
         slots = self.labels + way * torch.arange(len(self.labels), device=self.labels.device).unsqueeze(-1)
         weights = self.features.new_zeros(self.allowed.shape)
         weights[slots, self.query_rows - self.first_rows[slots]] = 1
         return self.prototypes(weights)
 
-    def contributions(self, left: Tensor, slopes: Slopes) -> Tensor:
-        """How fast a loss rises with the weight of each candidate left [S, P], all of them weighing the same.
+    def contributions(self, remaining: Tensor, logit_gradient: LogitGradient) -> Tensor:
+        """Compute the derivative of a loss in the weight of each remaining candidate [S, P], at equal weights.
 
-        Up to a constant per slot. Where few are left, they are gathered task by task: the others are not touched.
+        Up to a constant per slot. If few candidates remain, only their features are gathered, task by task.
         """
-        counts = left.sum(-1)
+        counts = remaining.sum(-1)
         most = int(counts.max())
-        if 2 * most > left.shape[-1]:
-            return self.products(self.gradient(self.prototypes(left.double()), slopes).flatten(0, 1))
-        places = left.byte().topk(most).indices
-        weights = left.gather(-1, places).double() / counts.unsqueeze(-1)
-        rows = (self.first_rows.unsqueeze(-1) + places).where(weights > 0, self.first_rows.unsqueeze(-1))
+        if 2 * most > remaining.shape[-1]:
+            return self.products(self.gradient(self.prototypes(remaining.double()), logit_gradient).flatten(0, 1))
+        positions = remaining.byte().topk(most).indices
+        weights = remaining.gather(-1, positions).double() / counts.unsqueeze(-1)
+        rows = (self.first_rows.unsqueeze(-1) + positions).where(weights > 0, self.first_rows.unsqueeze(-1))
         shape = (len(self.labels), self.way, most)
-        along = weights.new_empty(shape)
+        derivatives = weights.new_empty(shape)
         weights = weights.view(shape).unsqueeze(-2)
-        for tasks, (queries, few) in self._near_the_processor(self.query_rows, rows.view(len(self.labels), -1)):
-            few = few.view(-1, *shape[1:], few.shape[-1])
-            prototypes = (weights[tasks] @ few).squeeze(-2)
-            gradient = self._gradient(tasks, queries, prototypes, slopes)
-            along[tasks] = (gradient.unsqueeze(-2) @ few.mT).squeeze(-2)
-        return along.new_zeros(left.shape).scatter_(-1, places, along.flatten(0, 1))
+        for tasks, (queries, features) in self._batches_in_cache(self.query_rows, rows.view(len(self.labels), -1)):
+            features = features.view(-1, *shape[1:], features.shape[-1])
+            prototypes = (weights[tasks] @ features).squeeze(-2)
+            gradient = self._gradient(tasks, queries, prototypes, logit_gradient)
+            derivatives[tasks] = (gradient.unsqueeze(-2) @ features.mT).squeeze(-2)
+        return derivatives.new_zeros(remaining.shape).scatter_(-1, positions, derivatives.flatten(0, 1))
 
     def logits(self, prototypes: Tensor) -> Tensor:
-        """The logits [B, R, W] at scale 1 of all queries."""
-        near = self._near_the_processor(self.query_rows)
-        return torch.cat([logits_of(queries, prototypes[tasks]) for tasks, (queries,) in near])
+        """Compute the logits [B, R, W] of all queries, at scale 1."""
+        batches = self._batches_in_cache(self.query_rows)
+        return torch.cat([prototype_logits(queries, prototypes[tasks]) for tasks, (queries,) in batches])
 
     def queries(self, task: int) -> Tensor:
-        """The queries of one task [R, d]."""
+        """Return the features of the queries of one task, [R, d]."""
         return self.features.index_select(0, self.query_rows[task])
 
-    def _gradient(self, tasks: slice, queries: Tensor, prototypes: Tensor, slopes: Slopes) -> Tensor:
-        own = slopes(logits_of(queries, prototypes), self.labels[tasks])
-        return prototype_gradient(queries, prototypes, own)
+    def _gradient(self, tasks: slice, queries: Tensor, prototypes: Tensor, logit_gradient: LogitGradient) -> Tensor:
+        gradient = logit_gradient(prototype_logits(queries, prototypes), self.labels[tasks])
+        return prototype_gradient(queries, prototypes, gradient)
 
-    def _near_the_processor(self, *rows: Tensor) -> Iterator[tuple[slice, list[Tensor]]]:
-        """All tasks and the features [b, n, d] of their rows [B, n], on a CPU as many at a time as fit into its cache.
+    def _batches_in_cache(self, *rows: Tensor) -> Iterator[tuple[slice, list[Tensor]]]:
+        """Yield slices of tasks with the features [b, n, d] of their rows [B, n]; on a CPU, each fits into its cache.
 
-        Valid until the next ones are asked for: memory is used again, which is quicker than new memory.
+        The features are valid until the next slice: their memory is reused, which is faster than allocating it.
         """
         width, size = self.features.shape[-1], 2**22 if self.features.device.type == "cpu" else 2**31
-        step = min(len(self.labels), max(1, size // (8 * width * sum(one.shape[1] for one in rows))))
-        memory = [self.features.new_empty(step * one.shape[1], width) for one in rows]
+        step = min(len(self.labels), max(1, size // (8 * width * sum(task_rows.shape[1] for task_rows in rows))))
+        buffers = [self.features.new_empty(step * task_rows.shape[1], width) for task_rows in rows]
         for start in range(0, len(self.labels), step):
-            tasks, found = slice(start, start + step), []
-            for one, into in zip(rows, memory, strict=True):
-                asked = one[tasks].flatten()
-                torch.index_select(self.features, 0, asked, out=into[: len(asked)])
-                found.append(into[: len(asked)].view(-1, one.shape[1], width))
-            yield tasks, found
+            tasks, features = slice(start, start + step), []
+            for task_rows, buffer in zip(rows, buffers, strict=True):
+                indices = task_rows[tasks].flatten()
+                torch.index_select(self.features, 0, indices, out=buffer[: len(indices)])
+                features.append(buffer[: len(indices)].view(-1, task_rows.shape[1], width))
+            yield tasks, features
 
     def products(self, vectors: Tensor) -> Tensor:
-        """Inner products of each candidate with its slot's vector: [S, P] from [S, d]."""
-        found = vectors.new_zeros(self.allowed.shape)
-        for one in self.classes:
-            found[one.slots, : len(one.features)] = vectors.index_select(0, one.slots) @ one.features.mT
-        return found
+        """Compute inner products of each candidate with its slot's vector: [S, P] from [S, d]."""
+        products = vectors.new_zeros(self.allowed.shape)
+        for entry in self.classes:
+            products[entry.slots, : len(entry.features)] = vectors.index_select(0, entry.slots) @ entry.features.mT
+        return products
 
     def query_products(self) -> Tensor:
-        """Inner products of each candidate with every query of its task: [S, P, R]."""
-        found = self.features.new_zeros(*self.allowed.shape, self.labels.shape[1])
-        for one in self.classes:
-            for slot in one.slots.tolist():
-                found[slot, : len(one.features)] = one.features @ self.queries(slot // self.way).mT
-        return found
+        """Compute inner products of each candidate with every query of its task: [S, P, R]."""
+        products = self.features.new_zeros(*self.allowed.shape, self.labels.shape[1])
+        for entry in self.classes:
+            for slot in entry.slots.tolist():
+                products[slot, : len(entry.features)] = entry.features @ self.queries(slot // self.way).mT
+        return products
 
     def squared_norms(self) -> Tensor:
-        """Of each candidate: [S, P]."""
-        found = self.features.new_zeros(self.allowed.shape)
-        for one in self.classes:
-            found[one.slots, : len(one.features)] = one.features.square().sum(-1)
-        return found
+        """Compute the squared norm of each candidate: [S, P]."""
+        norms = self.features.new_zeros(self.allowed.shape)
+        for entry in self.classes:
+            norms[entry.slots, : len(entry.features)] = entry.features.square().sum(-1)
+        return norms
 
-    def features_of(self, positions: Tensor) -> Tensor:
-        """Features [S, d] of the candidates at positions [S]."""
-        found = self.features.new_empty(len(positions), self.features.shape[-1])
-        for one in self.classes:
-            found[one.slots] = one.features[positions[one.slots]]
-        return found
+    def features_at(self, positions: Tensor) -> Tensor:
+        """Return the features [S, d] of the candidates at positions [S]."""
+        features = self.features.new_empty(len(positions), self.features.shape[-1])
+        for entry in self.classes:
+            features[entry.slots] = entry.features[positions[entry.slots]]
+        return features
 
-    def of_slot(self, slot: int) -> Candidates:
-        """The same tasks with the candidates of one of their classes only: B slots."""
+    def only_slot(self, slot: int) -> Candidates:
+        """Return the same tasks with the candidates of only one of their classes: B slots."""
         classes = []
-        for one in self.classes:
-            own = one.slots[one.slots % self.way == slot] // self.way
-            if len(own):
-                classes.append(ClassCandidates(own, one.features))
-        shots, allowed, first_rows = (all_[slot :: self.way] for all_ in (self.shots, self.allowed, self.first_rows))
+        for entry in self.classes:
+            slots = entry.slots[entry.slots % self.way == slot] // self.way
+            if len(slots):
+                classes.append(ClassCandidates(slots, entry.features))
+        shots, allowed, first_rows = (
+            values[slot :: self.way] for values in (self.shots, self.allowed, self.first_rows)
+        )
         return replace(self, shots=shots, allowed=allowed, first_rows=first_rows, classes=classes)
 
 
-def _not_zero(total: Tensor) -> Tensor:
-    tiny = torch.finfo(total.dtype).tiny
-    return torch.where(total.abs() < tiny, tiny, total)
+def _nonzero(values: Tensor) -> Tensor:
+    tiny = torch.finfo(values.dtype).tiny
+    return torch.where(values.abs() < tiny, tiny, values)

@@ -1,4 +1,4 @@
-"""FastDiffSel: a difficult support set for a query set by one gradient step (Basu et al., *Hard-Meta-Dataset++*)."""
+"""FastDiffSel: difficult supports for given queries, by one gradient step (Basu et al., *Hard-Meta-Dataset++*)."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.tasks.search.candidates import Candidates
-from shotproof.tasks.search.closed_form import cross_entropy_slopes, highest, project_on_l1_ball
+from shotproof.tasks.search.closed_form import cross_entropy_gradient, highest, project_on_l1_ball
 from shotproof.tasks.search.support_sampler import SupportSampler, Uniform
 
-_WEIGHTS = 16  # what random numbers are drawn for
+_WEIGHTS = 16  # purpose of random numbers
 
 
 @dataclass(frozen=True)
 class FastDiffSel(SupportSampler):
-    """Algorithm 1: random weights, a step up the gradient of the queries' loss, projection, the highest weights."""
+    """Algorithm 1: random weights, a gradient step that raises the queries' loss, projection, the highest weights."""
 
     about = "hard or easy supports for given queries, by a gradient step on weights (Hard-Meta-Dataset++)"
     paper = "Basu et al., Hard-Meta-Dataset++, ICLR 2023"
     example = "fastdiffsel(alpha=20000)"
 
-    loss: Literal["sum", "mean"] = option("sum", "of the queries' cross-entropy, their sum (Eq. 1) or their mean")
-    alpha: float = option(200.0, "the length of a step", above=0)
+    loss: Literal["sum", "mean"] = option("sum", "sum (Eq. 1) or mean of the queries' cross-entropy")
+    alpha: float = option(200.0, "step size", above=0)
     steps: int = option(1, "gradient steps", least=1)
-    scale: float = option(1.0, "what the logits are multiplied with", above=0)
+    scale: float = option(1.0, "factor of the logits", above=0)
 
     def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
-        """The candidates with the highest weights after the last step."""
+        """Choose the candidates with the highest weights after the last step."""
         allowed = candidates.allowed
         weights = uniform(_WEIGHTS) * allowed
-        length = self.alpha / (candidates.labels.shape[1] if self.loss == "mean" else 1)
+        step_size = self.alpha / (candidates.labels.shape[1] if self.loss == "mean" else 1)
         for _ in range(self.steps):
             gradient = weight_gradient(candidates, weights, self.scale)
-            stepped = weights + self.sign * length * gradient * allowed
+            stepped = weights + self.sign * step_size * gradient * allowed
             weights = project_on_l1_ball(stepped, candidates.shots)
-        # The projection keeps the order, but makes many weights zero: these are told apart by what they were.
+        # The projection keeps the order but makes many weights zero, so select by the weights before it.
         return highest(stepped, allowed, candidates.shots)
 
 
 def weight_gradient(candidates: Candidates, weights: Tensor, scale: float) -> Tensor:
-    """The derivative of the queries' summed cross-entropy by the weights [S, P]: (f - c) . dL/dc over their sum."""
+    """Compute the gradient of the summed cross-entropy in the weights [S, P]: (f - c) . dL/dc over their sum."""
 
-    def slopes(logits: Tensor, labels: Tensor) -> Tensor:
-        return scale * cross_entropy_slopes(scale * logits, labels)
+    def logit_gradient(logits: Tensor, labels: Tensor) -> Tensor:
+        return scale * cross_entropy_gradient(scale * logits, labels)
 
     prototypes = candidates.prototypes(weights)
-    gradient = candidates.gradient(prototypes, slopes).flatten(0, 1)
-    along = candidates.products(gradient) - (prototypes.flatten(0, 1) * gradient).sum(-1, keepdim=True)
-    return along / weights.sum(-1, keepdim=True)
+    gradient = candidates.gradient(prototypes, logit_gradient).flatten(0, 1)
+    derivatives = candidates.products(gradient) - (prototypes.flatten(0, 1) * gradient).sum(-1, keepdim=True)
+    return derivatives / weights.sum(-1, keepdim=True)

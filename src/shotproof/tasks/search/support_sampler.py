@@ -1,4 +1,4 @@
-"""What samplers share that choose the supports for given query sets, by the features of the candidates."""
+"""Base class of samplers that choose supports for given query sets, by the features of the candidates."""
 
 from __future__ import annotations
 
@@ -27,65 +27,65 @@ from shotproof.tasks.taskset import SCHEMA, TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
 
 Uniform = Callable[[int], Tensor]
-"""Random numbers in [0, 1) for each candidate of each slot, [S, P], by what they are drawn for."""
+"""Random numbers in [0, 1) for each candidate of each slot, [S, P], by their purpose."""
 
-BUDGET = 2**29  # bytes that a batch of tasks holds of its classes' features, and as many of what is kept beside them
+BUDGET = 2**29  # bytes of the features of a batch of tasks, and also of everything else that the batch holds
 
 
 @dataclass(frozen=True)
 class QuerySets:
-    """Tasks that lack their supports; one row per class of a task, `query` has the positions of all rows in turn."""
+    """Tasks without supports, one row per class of a task; `query` has the concatenated positions of all rows."""
 
     way: IntArray  # of each task
     start: IntArray  # the first row of each task
     classes: IntArray  # of each row
     shots: IntArray  # of each row
     count: IntArray  # query items of each row
-    first: IntArray  # the first query item of each row, and their number at the end
+    first: IntArray  # start of each row in `query`, and the end of the last
     query: IntArray
 
     def rows(self, tasks: IntArray) -> IntArray:
-        """The rows of tasks of one way, in turn."""
+        """Return the rows of tasks that have the same way, task by task."""
         return np.ravel(self.start[tasks][:, None] + np.arange(self.way[tasks[0]]))
 
     def shapes(self) -> IntArray:
-        """Way and number of query items of each task: [tasks, 2]."""
+        """Return the way and the number of query items of each task: [tasks, 2]."""
         return np.stack([self.way, np.add.reduceat(self.count, self.start)], axis=1)
 
 
 @dataclass(frozen=True)
 class SupportSampler(Sampler):
-    """Takes classes, shots and queries from `like`, or else draws them as `random` does with the same seed."""
+    """Base class of samplers that take classes, shots and queries from `like`, or from `random` with the same seed."""
 
     takes = ("features", "like")
     needs = ("features",)
 
     mode: Literal["hard", "easy"] = option("hard", "whether supports are as hard or as easy as possible")
-    normalize: bool = option(False, "scale features to length 1 first")
+    normalize: bool = option(False, "normalize features to length 1 first")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
     @property
     def sign(self) -> float:
-        """1 to raise the queries' loss, -1 to lower it."""
+        """Return 1 to raise the queries' loss, -1 to lower it."""
         return 1.0 if self.mode == "hard" else -1.0
 
     def bound(self, inputs: SamplerInputs) -> BoundSupportSampler:
-        """Supports for the queries of these inputs."""
+        """Bind the sampler to these inputs."""
         return BoundSupportSampler(self, inputs)
 
     @abstractmethod
     def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
-        """Which candidates are the supports of these tasks, as a mask [S, P]."""
+        """Choose the supports of these tasks: a mask of the candidates [S, P]."""
 
     def peak_floats_per_candidate(self, queries: int) -> int:
-        """How many numbers `choose` holds at most for each candidate of a slot: for the size of batches."""
+        """Return how many numbers `choose` holds at once per candidate of a slot, which decides the size of batches."""
         return 8
 
 
 class BoundSupportSampler(BoundSampler[SupportSampler]):
-    """Searches for supports.
+    """Support search bound to its inputs.
 
-    The candidates of a class are all its items but those of a source that the task's queries have.
+    The candidates of a class are all its items, except those that share a source with one of the task's queries.
     """
 
     on_device = True
@@ -99,10 +99,10 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
         self.pool = self.random.pool if self.random else ItemPool.of(inputs.catalog)
         self.feature_rows = self.features.rows_of(self.pool.items)
         if self.like is not None:
-            self._query_sets(self.like.table)  # what does not fit is told before anything is drawn
+            self._query_sets(self.like.table)  # raises an error before anything is drawn
 
     def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
-        """Which candidates are the supports of the tasks of these numbers [B], as a mask [S, P]."""
+        """Choose the supports of the tasks with these numbers [B]: a mask of the candidates [S, P]."""
 
         def uniform(purpose: int) -> Tensor:
             slot, position = np.arange(candidates.way)[:, None], np.arange(candidates.allowed.shape[-1])
@@ -112,7 +112,7 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
         return self.sampler.choose(candidates, uniform)
 
     def draw(self, tasks: range) -> pa.Table:
-        """Rows of these tasks."""
+        """Draw the rows of these tasks."""
         table = self._without_supports(tasks)
         sets = self._query_sets(table)
         ends = np.concatenate([[0], np.cumsum(sets.shots)])
@@ -121,24 +121,24 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
             chosen = self.choose(self._candidates(sets, members, tasks), members + tasks.start)
             slot, position = np.nonzero(chosen.cpu().numpy())  # row by row
             row = sets.rows(members)[slot]
-            turn = np.arange(len(slot)) - np.searchsorted(slot, slot)
-            supports[ends[row] + turn] = self.pool.offsets[sets.classes[row]] + position
+            rank = np.arange(len(slot)) - np.searchsorted(slot, slot)
+            supports[ends[row] + rank] = self.pool.offsets[sets.classes[row]] + position
         return self.pool.with_side(table, "support", supports, sets.shots)
 
     def match(self, tasks: TaskSet) -> str:
-        """The digest of the set whose queries these are: that of `like`, or the random one of the same seed."""
+        """Return the digest of the set with the same queries: `like`, or the random one with the same seed."""
         return super().match(tasks) or TaskSet(self._without_supports(range(len(tasks)))).digest
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """Classes left out because they are too small."""
+        """Summarize which classes are left out because they are too small."""
         return {"classes_left_out": []} if self.random is None else self.random.summary(tasks)
 
     def _without_supports(self, tasks: range) -> pa.Table:
-        """The rows that give classes, shots and queries; their own supports are to be replaced."""
+        """Return rows with classes, shots and queries, whose supports are still to be replaced."""
         return self.random.draw(tasks).select(SCHEMA.names) if self.random else self.rows_of_like(tasks)
 
     def _query_sets(self, table: pa.Table) -> QuerySets:
-        """The rows of a task set as positions in the pool; Mismatch where they are not of this catalog."""
+        """Return rows as positions in the pool. Raise Mismatch if the catalog lacks an item or class."""
         label = table.column("label").combine_chunks()
         classes = pc.fill_null(pc.index_in(label, value_set=pa.array(self.pool.classes)), -1).to_numpy().astype(int)
         query = table.column("query")
@@ -149,15 +149,15 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
         foreign = np.append(self.pool.class_of, -1)[position] != np.repeat(classes, count)
         if (classes < 0).any() or foreign.any():
             row = int(np.argmax(classes < 0)) if (classes < 0).any() else -1
-            what = f"class '{label[row]}'" if row >= 0 else f"query item '{items[int(np.argmax(foreign))]}'"
-            raise Mismatch(f"the task set to be like has the {what}, which is not so in this catalog and split")
+            subject = f"class '{label[row]}'" if row >= 0 else f"query item '{items[int(np.argmax(foreign))]}'"
+            raise Mismatch(f"the tasks of `like` have the {subject}, which this catalog and split do not have")
         start = np.flatnonzero(table.column("slot").to_numpy() == 0)
         shots = pc.list_value_length(table.column("support")).to_numpy().astype(np.int64)
         way = np.diff(np.append(start, len(classes)))
         return QuerySets(way, start, classes, shots, count, first, position)
 
     def _batches(self, sets: QuerySets) -> Iterator[IntArray]:
-        """Tasks of one shape, as many at a time as the budget allows; which tasks share a batch changes nothing."""
+        """Yield batches of tasks of one shape, within the memory budget; they do not affect the chosen supports."""
         shapes, shape_of = np.unique(sets.shapes(), axis=0, return_inverse=True)
         width = self.features.array.shape[1]
         for shape, (way, queries) in enumerate(shapes.tolist()):
@@ -166,70 +166,73 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
             sizes = self.pool.sizes[classes].reshape(-1, way)
             floats = sizes.max() * way * self.sampler.peak_floats_per_candidate(queries)
             if self.pool.sizes[np.unique(classes)].sum() * width * 8 > BUDGET:
-                floats += sizes.sum(1).max() * width  # the classes do not fit together: as if no two tasks shared one
+                # All classes together exceed the budget: count them as if no two tasks shared one.
+                floats += sizes.sum(1).max() * width
             size = max(1, BUDGET // (8 * int(floats)))
             yield from (members[start : start + size] for start in range(0, len(members), size))
 
     def _candidates(self, sets: QuerySets, members: IntArray, tasks: range) -> Candidates:
-        """A batch of tasks of one shape as tensors on the device."""
+        """Build a batch of tasks of one shape, as tensors on the device."""
         device = choose_device(current_runtime().device, torch.float64)
         rows = sets.rows(members)
         classes, way = sets.classes[rows], len(rows) // len(members)
         query = np.concatenate([sets.query[sets.first[row] : sets.first[row + 1]] for row in rows])
         slot_of_query = np.repeat(np.arange(len(rows)), sets.count[rows])
         allowed = self._allowed(classes, query, slot_of_query, way)
-        few = np.flatnonzero(allowed.sum(1) < sets.shots[rows])
-        if len(few):
+        too_few = np.flatnonzero(allowed.sum(1) < sets.shots[rows])
+        if len(too_few):
+            first = too_few[0]
             raise InsufficientData(
-                f"task {members[few[0] // way] + tasks.start}: class '{self.pool.classes[classes[few[0]]]}' has "
-                f"{allowed[few[0]].sum()} items that are neither queries nor of a query's source, the support needs "
-                f"{sets.shots[rows][few[0]]}"
+                f"task {members[first // way] + tasks.start}: class '{self.pool.classes[classes[first]]}' has "
+                f"{allowed[first].sum()} items that are neither queries nor of a query's source, but the support "
+                f"needs {sets.shots[rows][first]}"
             )
-        kinds, kind_of_slot = np.unique(classes, return_inverse=True)
-        ends = np.concatenate([[0], np.cumsum(self.pool.sizes[kinds])])
+        distinct, class_of_slot = np.unique(classes, return_inverse=True)
+        ends = np.concatenate([[0], np.cumsum(self.pool.sizes[distinct])])
         features = torch.empty(int(ends[-1]), self.features.array.shape[1], dtype=torch.float64, device=device)
         by_class = []
-        for kind, chosen in enumerate(kinds.tolist()):
-            own = features[ends[kind] : ends[kind + 1]]
-            self._read_features(chosen, own)
-            by_class.append(ClassCandidates(torch.from_numpy(np.flatnonzero(kind_of_slot == kind)).to(device), own))
-        moved = query + (ends[kind_of_slot] - self.pool.offsets[classes])[slot_of_query]
+        for index, chosen in enumerate(distinct.tolist()):
+            target = features[ends[index] : ends[index + 1]]
+            self._read_features(chosen, target)
+            slots = torch.from_numpy(np.flatnonzero(class_of_slot == index)).to(device)
+            by_class.append(ClassCandidates(slots, target))
+        query_rows = query + (ends[class_of_slot] - self.pool.offsets[classes])[slot_of_query]
         return Candidates(
             features=features,
-            query_rows=torch.from_numpy(moved).view(len(members), -1).to(device),
+            query_rows=torch.from_numpy(query_rows).view(len(members), -1).to(device),
             labels=torch.from_numpy(slot_of_query % way).view(len(members), -1).to(device),
             shots=torch.from_numpy(sets.shots[rows]).to(device),
             allowed=torch.from_numpy(allowed).to(device),
-            first_rows=torch.from_numpy(ends[kind_of_slot]).to(device),
+            first_rows=torch.from_numpy(ends[class_of_slot]).to(device),
             classes=by_class,
         )
 
     def _allowed(self, classes: IntArray, query: IntArray, slot_of_query: IntArray, way: int) -> BoolArray:
-        """Which positions of its class each slot may take: [S, P]."""
+        """Return which positions of its class each slot may use: [S, P]."""
         sizes, offsets = self.pool.sizes[classes], self.pool.offsets[classes]
-        within = np.arange(sizes.max()) < sizes[:, None]
-        allowed = within.copy()
+        in_class = np.arange(sizes.max()) < sizes[:, None]
+        allowed = in_class.copy()
         allowed[slot_of_query, query - offsets[slot_of_query]] = False
         if self.pool.sources is not None:
             first = np.searchsorted(slot_of_query, np.arange(0, len(classes) + 1, way))  # query of each task
-            taken = np.zeros(self.pool.sources.max() + 1, dtype=np.bool_)
-            # Beyond a class stands its first item: nothing is allowed there anyway.
-            sources = self.pool.sources[offsets[:, None] + np.where(within, np.arange(sizes.max()), 0)]
+            is_query_source = np.zeros(self.pool.sources.max() + 1, dtype=np.bool_)
+            # Positions beyond a class have its first item, but are not allowed anyway.
+            sources = self.pool.sources[offsets[:, None] + np.where(in_class, np.arange(sizes.max()), 0)]
             for task in range(len(classes) // way):
-                asked = self.pool.sources[query[first[task] : first[task + 1]]]
-                taken[asked] = True
+                query_sources = self.pool.sources[query[first[task] : first[task + 1]]]
+                is_query_source[query_sources] = True
                 slots = slice(task * way, (task + 1) * way)
-                allowed[slots] &= ~taken[sources[slots]]
-                taken[asked] = False
+                allowed[slots] &= ~is_query_source[sources[slots]]
+                is_query_source[query_sources] = False
         return allowed
 
-    def _read_features(self, chosen: int, into: Tensor) -> None:
-        """The features [n, d] of a class's items, as float64: the rounding of sums then decides nothing."""
+    def _read_features(self, chosen: int, target: Tensor) -> None:
+        """Read the features [n, d] of a class's items, as float64, so that the rounding of sums has no effect."""
         start, stop = self.pool.offsets[chosen : chosen + 2]
-        into.copy_(torch.from_numpy(self.features.array[self.feature_rows[start:stop]]))
-        broken = ~into.sum(-1).isfinite()  # float64 sums of float32 numbers do not overflow
-        if broken.any():
-            item = self.pool.items[int(start) + int(broken.int().argmax())]
+        target.copy_(torch.from_numpy(self.features.array[self.feature_rows[start:stop]]))
+        not_finite = ~target.sum(-1).isfinite()  # float64 sums of float32 numbers do not overflow
+        if not_finite.any():
+            item = self.pool.items[int(start) + int(not_finite.int().argmax())]
             raise InputError(f"features: item '{item}' has a value that is not finite")
         if self.sampler.normalize:
-            into /= torch.linalg.vector_norm(into, dim=-1, keepdim=True).clamp(min=1e-300)
+            target /= torch.linalg.vector_norm(target, dim=-1, keepdim=True).clamp(min=1e-300)

@@ -1,7 +1,7 @@
-"""Exact swaps: each support item in turn is replaced by the candidate that raises the loss of the queries most.
+"""Exact swaps: each support item in turn is replaced by the candidate that raises the queries' loss most.
 
-A swap moves one prototype, and so changes one column of the logits. With the products of candidates and queries at hand
-the losses of all candidates are elementwise work: no distance is computed anew.
+A swap moves one prototype, and so changes one column of the logits. Inner products of candidates and queries are
+computed once; the losses of all candidates then need only elementwise operations.
 """
 
 from __future__ import annotations
@@ -19,28 +19,37 @@ ColumnLoss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def swap_rounds(
     candidates: Candidates, chosen: Tensor, scale: Tensor, loss: ColumnLoss, sign: float, rounds: int
 ) -> Tensor:
-    """Improve the chosen candidates [S, P] by rounds over all classes and their support items; as a mask again.
+    """Improve chosen candidates by rounds of swaps over all classes and their support items.
 
-    `scale` is the logits' scale in each task, [B]; `sign` is 1 to raise the loss and -1 to lower it.
+    Args:
+        candidates: a batch of tasks
+        chosen: mask of the chosen candidates, [S, P]
+        scale: scale of the logits in each task, [B]
+        loss: loss for versions of one class's logits
+        sign: 1 to raise the loss, -1 to lower it
+        rounds: number of rounds
+
+    Returns:
+        A mask of the improved choice, [S, P].
     """
-    slots = [_Slot(candidates.of_slot(j), chosen[j :: candidates.way], scale) for j in range(candidates.way)]
+    slots = [_Slot(candidates.only_slot(j), chosen[j :: candidates.way], scale) for j in range(candidates.way)]
     logits = torch.stack([slot.logits() for slot in slots], -1)
     for _ in range(rounds):
         for j, slot in enumerate(slots):
             others = logits.clone()
             others[..., j] = -torch.inf
-            rest, own = others.logsumexp(-1), candidates.labels == j
+            rest, in_class = others.logsumexp(-1), candidates.labels == j
             share = (others.gather(-1, candidates.labels.unsqueeze(-1)).squeeze(-1) - rest).exp()
             for member in range(slot.members.shape[1]):
-                slot.swap(member, sign * loss(slot.columns_without(member), rest, own, share))
+                slot.swap(member, sign * loss(slot.columns_without(member), rest, in_class, share))
             logits[..., j] = slot.logits()
     return torch.stack([slot.chosen for slot in slots], 1).flatten(0, 1)
 
 
 class _Slot:
-    """One class of all B tasks: its candidates' inner products, and its support as it changes.
+    """One class of each of the B tasks: inner products of its candidates, and its current support.
 
-    Support items beyond a task's own number of shots are not `active`, and count as zero vectors.
+    Support items beyond a task's number of shots are not `active`, and count as zero vectors.
     """
 
     def __init__(self, candidates: Candidates, chosen: Tensor, scale: Tensor) -> None:
@@ -52,45 +61,45 @@ class _Slot:
         self.members = chosen.int().argsort(dim=-1, descending=True, stable=True)[:, :most]
         self.active = torch.arange(most, device=chosen.device) < self.shots
         self.tasks = torch.arange(len(chosen), device=chosen.device)
-        # What a candidate adds to the logits as a member: its part of the products, and of the squared norm.
+        # Contribution of a candidate to the logits as a member: its share of the products, and of the squared norm.
         self.pull = candidates.query_products().mul_((2 * self.scale / self.shots).unsqueeze(-1))  # [B, P, R]
         self.norms2 = candidates.squared_norms() / self.shots.square()
-        self.products = torch.stack([self._products_of(member) for member in range(most)], 1)  # [B, most, P]
+        self.products = torch.stack([self._member_products(member) for member in range(most)], 1)  # [B, most, P]
 
     def logits(self) -> Tensor:
-        """The class's logits [B, R] under its support."""
-        pull, _, norm2 = self._sum_of(self.active)
+        """Compute the class's logits [B, R] with its current support."""
+        pull, _, norm2 = self._sum_members(self.active)
         return pull - self.scale * norm2
 
     def columns_without(self, member: int) -> Tensor:
-        """The class's logits for each candidate in the place of one member: [B, P, R]."""
+        """Compute the class's logits with each candidate in place of one member: [B, P, R]."""
         active = self.active.clone()
         active[:, member] = False
-        pull, products, norm2 = self._sum_of(active)
+        pull, products, norm2 = self._sum_members(active)
         lengths = self.scale * (norm2 + 2 * products / self.shots + self.norms2)
         return (self.pull + pull.unsqueeze(1)).sub_(lengths.unsqueeze(-1))
 
     def swap(self, member: int, losses: Tensor) -> None:
-        """Put the candidate of the highest loss [B, P] in the place of one member, which may be the member itself."""
+        """Replace one member by the candidate with the highest loss [B, P], which may be the member itself."""
         old = self.members[:, member]
-        free = self.candidates.allowed & ~self.chosen
-        free[self.tasks, old] = True
-        # float32: the rounding of float64 sums, which depends on batch and device, must decide nothing.
-        gains = (losses - losses[self.tasks, old].unsqueeze(-1)).float().masked_fill(~free, -torch.inf)
+        available = self.candidates.allowed & ~self.chosen
+        available[self.tasks, old] = True
+        # float32, so that the rounding of float64 sums, which depends on batch and device, has no effect.
+        gains = (losses - losses[self.tasks, old].unsqueeze(-1)).float().masked_fill(~available, -torch.inf)
         new = torch.where(self.active[:, member], gains.argmax(-1), old)
         if bool((new == old).all()):
             return
         self.chosen[self.tasks, old] ^= self.active[:, member]
         self.chosen[self.tasks, new] |= self.active[:, member]
         self.members[:, member] = new
-        self.products[:, member] = self._products_of(member)
+        self.products[:, member] = self._member_products(member)
 
-    def _products_of(self, member: int) -> Tensor:
-        """Inner products of all candidates with one member: [B, P]."""
-        return self.candidates.products(self.candidates.features_of(self.members[:, member]))
+    def _member_products(self, member: int) -> Tensor:
+        """Compute inner products of all candidates with one member: [B, P]."""
+        return self.candidates.products(self.candidates.features_at(self.members[:, member]))
 
-    def _sum_of(self, active: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of z, the sum of some members over the shots: what it adds to logits [B, R], z.f [B, P] and z.z [B, 1]."""
+    def _sum_members(self, active: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute terms of z, the sum of active members over the shots: in logits [B, R], z.f [B, P], z.z [B, 1]."""
         pull = (self.pull[self.tasks.unsqueeze(-1), self.members] * active.unsqueeze(-1)).sum(1)
         share = active / self.shots
         products = (share.unsqueeze(1) @ self.products).squeeze(1)

@@ -1,4 +1,4 @@
-"""Tasks of variable way and shot, as Meta-Dataset draws them (Triantafillou et al., 2020).
+"""Tasks of variable way and shot, drawn as in Meta-Dataset (Triantafillou et al., 2020).
 
 1. Way: uniform on 5 to min(50, number of classes); the classes uniformly. Classes with one item take no part.
 2. Queries per class: q = min(10, half of the task's smallest class).
@@ -6,11 +6,11 @@
 4. Shots: with p_c proportional to n_c * exp(u_c), u_c uniform on [log 0.5, log 2),
    k_c = min(floor(p_c * (size - way)) + 1, n_c - q).
 
-Where items share sources, n_c - q is what the queries' sources leave of the class.
+If items share sources, n_c - q counts only the items of the class that share no source with its queries.
 
-Of data sets with a hierarchy, step 1 is another. ILSVRC: a node uniformly among those that span 5 to 392 classes, nodes
-that span the same ones counting once; all of its classes, or 50 of them at random. Omniglot: an alphabet, the folder of
-a class, uniformly among those of 5 classes or more; then the way, uniform on 5 to min(50, its classes).
+For data sets with a hierarchy, step 1 differs. ILSVRC: a node uniformly among those that span 5 to 392 classes (nodes
+that span the same classes count once), and all of its classes, or 50 of them at random. Omniglot: an alphabet, which is
+the folder of a class, uniformly among those of 5 classes or more; then the way, uniform on 5 to min(50, its classes).
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from shotproof.tasks.taskset import TaskSet
 LEAST_WAY = 5
 LEAST_ITEMS = 2
 
-_WAY, _CLASSES, _ITEMS, _SIZE, _SHARES, _NODE = range(6)  # what a random number is drawn for
+_WAY, _CLASSES, _ITEMS, _SIZE, _SHARES, _NODE = range(6)  # purposes of random numbers
 _TRIES = 100
-# Shares are whole numbers: where a platform's powers of two differ in the last bit, the shots do not.
+# Shares are rounded to multiples of 1 / _GRAIN, so that the last bit of a platform's powers of two has no effect.
 _GRAIN = 2**20
 
 
 @dataclass(frozen=True)
 class MetaDataset(Sampler):
-    """Ways, shots and queries by the rules of Meta-Dataset: the way, shot and query that are asked for do not apply.
+    """Ways, shots and queries by the rules of Meta-Dataset; the requested way, shot and query do not apply.
 
-    The limits are options: halves of the data, on which some intervals re-draw the tasks, have fewer classes and items.
+    The limits are options, because halves of the data, on which some intervals redraw tasks, have fewer classes and
+    items.
     """
 
     about = "ways, shots and queries that vary, by the rules of Meta-Dataset"
@@ -53,16 +54,18 @@ class MetaDataset(Sampler):
     example = "meta-dataset(max_way=20)"
     axis = None
 
-    max_way: int = option(50, "the most classes of a task", least=LEAST_WAY)
-    max_query: int = option(10, "the most query items per class", least=1)
-    max_shot: int = option(100, "the most support items that a class adds to the size of the support", least=1)
-    max_support: int = option(500, "the most support items of a task, at least max_way", least=1)
+    max_way: int = option(50, "largest number of classes of a task", least=LEAST_WAY)
+    max_query: int = option(10, "largest number of query items per class", least=1)
+    max_shot: int = option(100, "largest number of support items that a class adds to the size of the support", least=1)
+    max_support: int = option(500, "largest number of support items of a task, at least max_way", least=1)
     hierarchy: str | None = option(
-        None, "a file of parents and children (WordNet's is-a): the classes of a task are those of one node", path=True
+        None,
+        "file of parents and children (such as WordNet's is-a) one of whose nodes gives the classes of a task",
+        path=True,
     )
-    hierarchy_digest: str | None = option(None, "of that file, which must then be the same")
-    max_leaves: int = option(392, "the most classes of a node of the hierarchy", least=LEAST_WAY)
-    folders: bool = option(False, "the classes of a task are of one folder, such as an alphabet")
+    hierarchy_digest: str | None = option(None, "expected digest of that file")
+    max_leaves: int = option(392, "largest number of classes of a node of the hierarchy", least=LEAST_WAY)
+    folders: bool = option(False, "whether the classes of a task are from one folder, such as an alphabet")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,60 +76,60 @@ class MetaDataset(Sampler):
             )
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[MetaDataset]:
-        """Tasks of all sizes that these inputs give."""
+        """Bind the sampler to these inputs."""
         return BoundMetaDataset(self, inputs)
 
 
 class BoundMetaDataset(BoundSampler[MetaDataset]):
-    """Draws tasks that vary in size."""
+    """Meta-Dataset sampler bound to its inputs."""
 
     def __init__(self, sampler: MetaDataset, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        whole = ItemPool.of(inputs.catalog)
-        self.pool = whole.without_small_classes(LEAST_ITEMS)
-        self.left_out = sorted(set(whole.classes) - set(self.pool.classes))
+        all_items = ItemPool.of(inputs.catalog)
+        self.pool = all_items.without_small_classes(LEAST_ITEMS)
+        self.left_out = sorted(set(all_items.classes) - set(self.pool.classes))
         if len(self.pool.classes) < LEAST_WAY:
             raise InsufficientData(
-                f"meta-dataset tasks have {LEAST_WAY} ways or more, the data has {len(self.pool.classes)} classes with "
-                f"at least {LEAST_ITEMS} items: give more classes, or draw random tasks"
+                f"meta-dataset tasks need at least {LEAST_WAY} classes with {LEAST_ITEMS} items or more, the data has "
+                f"{len(self.pool.classes)}: add classes, or use the sampler random"
             )
         self.nodes = self._nodes(inputs.catalog)
 
     def draw(self, tasks: range) -> pa.Table:
-        """Rows of these tasks."""
+        """Draw the rows of these tasks."""
         task = np.arange(tasks.start, tasks.stop)
-        ways, classes = self._classes(task)
+        ways, classes = self._draw_classes(task)
         first = np.cumsum(ways) - ways
         slot = np.arange(len(classes)) - np.repeat(first, ways)
         sizes = self.pool.sizes[classes]
         queries = np.repeat(np.minimum(self.sampler.max_query, np.minimum.reduceat(sizes, first) // 2), ways)
-        query, support, left = self._items(np.repeat(task, ways), slot, classes, queries)
-        shots = self._shots(task, ways, slot, sizes, left)
+        query, support, left = self._draw_items(np.repeat(task, ways), slot, classes, queries)
+        shots = self._draw_shots(task, ways, slot, sizes, left)
         chosen = np.concatenate([items[:shot] for items, shot in zip(support, shots, strict=True)])
         extra = {}
         if self.nodes:
             names = pa.array(list(self.nodes), pa.string())
-            extra["node"] = names.take(pa.array(np.repeat(self._drawn_nodes(task), ways)))
+            extra["node"] = names.take(pa.array(np.repeat(self._draw_nodes(task), ways)))
         rows = (chosen, shots), (np.concatenate(query), queries)
         return self.pool.ragged_rows(tasks, ways, classes, *rows, extra=extra)
 
     def common_sizes(self) -> tuple[None, None, None]:
-        """No way, shot or query holds of all tasks."""
+        """Return None for way, shot and query, which differ between tasks."""
         return None, None, None
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """Classes with too few items, and how large the tasks are."""
+        """Summarize which classes are left out, and the mean way."""
         ways = np.diff(tasks.starts)
         left_out = self.left_out
         if self.nodes:
-            spanned = {self.pool.classes[number] for classes in self.nodes.values() for number in classes.tolist()}
+            spanned = {self.pool.classes[index] for classes in self.nodes.values() for index in classes.tolist()}
             left_out = sorted({*left_out, *self.pool.classes} - spanned)
         return {"classes_left_out": left_out, "way_mean": float(ways.mean())}
 
-    def _classes(self, task: IntArray) -> tuple[IntArray, IntArray]:
-        """The ways [t], and the classes task by task."""
+    def _draw_classes(self, task: IntArray) -> tuple[IntArray, IntArray]:
+        """Draw the ways [t], and the classes task by task."""
         if self.nodes:
-            return self._classes_of_nodes(task)
+            return self._draw_classes_of_nodes(task)
         most = min(self.sampler.max_way, len(self.pool.classes))
         ways = LEAST_WAY + draws.below(draws.bits(self.seed, task, _WAY), most - LEAST_WAY + 1)
         random = draws.bits(self.seed, task[:, None], _CLASSES, np.arange(most))
@@ -134,62 +137,63 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
         return ways, classes[np.arange(most) < ways[:, None]]
 
     def _nodes(self, catalog: Catalog) -> dict[str, IntArray]:
-        """The classes of each node that tasks may be of, by its name; none where there is no hierarchy."""
+        """Return the classes of each node that tasks may use, by its name; an empty dictionary without a hierarchy."""
         sampler, names = self.sampler, self.pool.classes
         if sampler.folders and sampler.hierarchy is not None:
-            raise InputError(f"sampler '{sampler.name}': hierarchy and folders exclude each other: give one of them")
+            raise InputError(f"sampler '{sampler.name}': expected hierarchy or folders, not both")
         if sampler.folders:
             paths = catalog.table.column("path").take(pa.array(self.pool.rows[self.pool.offsets[:-1]])).to_pylist()
-            found, most, what = classes_of_folders(names, paths), len(names), "a folder with"
+            nodes, most, subject = classes_of_folders(names, paths), len(names), "a folder with"
         elif sampler.hierarchy is not None:
             file = Path(sampler.hierarchy)
-            found, most = read_hierarchy(file, names), sampler.max_leaves
-            what = f"a node of {file} that spans at most {most} and"
+            nodes, most = read_hierarchy(file, names), sampler.max_leaves
+            subject = f"a node of {file} that spans at most {most} and"
             self.sampler = sampler.with_digest_of("hierarchy")
         else:
             return {}
-        # Nodes that span the same classes count once, under the first name.
-        fitting = {
-            tuple(found[name]): name for name in sorted(found, reverse=True) if LEAST_WAY <= len(found[name]) <= most
+        # Nodes that span the same classes count once, under their first name.
+        name_of = {
+            tuple(nodes[name]): name for name in sorted(nodes, reverse=True) if LEAST_WAY <= len(nodes[name]) <= most
         }
-        if not fitting:
-            largest = max(map(len, found.values()))
+        if not name_of:
+            largest = max(map(len, nodes.values()))
             raise InsufficientData(
-                f"meta-dataset tasks need {what} at least {LEAST_WAY} classes of {LEAST_ITEMS} items or more; the "
-                f"largest of {len(found)} has {largest}"
+                f"meta-dataset tasks need {subject} at least {LEAST_WAY} classes with {LEAST_ITEMS} items or more; the "
+                f"largest of {len(nodes)} has {largest}"
             )
-        return {name: np.array(classes) for name, classes in sorted((name, one) for one, name in fitting.items())}
+        return {name: np.array(classes) for name, classes in sorted((name, node) for node, name in name_of.items())}
 
-    def _drawn_nodes(self, task: IntArray) -> IntArray:
+    def _draw_nodes(self, task: IntArray) -> IntArray:
         return draws.below(draws.bits(self.seed, task, _NODE), len(self.nodes))
 
-    def _classes_of_nodes(self, task: IntArray) -> tuple[IntArray, IntArray]:
-        """As `_classes`: of a folder some, of a node all that the ways allow."""
-        spanned = list(self.nodes.values())
+    def _draw_classes_of_nodes(self, task: IntArray) -> tuple[IntArray, IntArray]:
+        """Draw classes as `_draw_classes`, from a folder or a node; from a node, as many as the largest way allows."""
+        nodes = list(self.nodes.values())
         ways, chosen = np.empty(len(task), np.int64), []
-        for row, (number, node) in enumerate(zip(task.tolist(), self._drawn_nodes(task).tolist(), strict=True)):
-            classes = spanned[node]
+        for row, (task_number, node) in enumerate(zip(task.tolist(), self._draw_nodes(task).tolist(), strict=True)):
+            classes = nodes[node]
             ways[row] = min(self.sampler.max_way, len(classes))
             if self.sampler.folders:
-                ways[row] = LEAST_WAY + draws.below(draws.bits(self.seed, number, _WAY), int(ways[row]) - LEAST_WAY + 1)
-            random = draws.bits(self.seed, number, _CLASSES, np.arange(ways[row]))
+                choices = int(ways[row]) - LEAST_WAY + 1
+                ways[row] = LEAST_WAY + draws.below(draws.bits(self.seed, task_number, _WAY), choices)
+            random = draws.bits(self.seed, task_number, _CLASSES, np.arange(ways[row]))
             chosen.append(classes[draws.distinct(random[None], len(classes))[0]])
         return ways, np.concatenate(chosen)
 
-    def _items(
+    def _draw_items(
         self, task: IntArray, slot: IntArray, classes: IntArray, queries: IntArray
     ) -> tuple[list[IntArray], list[IntArray], IntArray]:
-        """For each row its queries, the first items for its support, and how many there are in all."""
+        """Draw the queries of each row, the first items for its support, and the number of items that queries leave."""
         query, support = ([np.empty(0, np.int64)] * len(classes) for _ in range(2))
         left = np.zeros(len(classes), dtype=np.int64)
         for attempt in range(_TRIES):
-            waiting = np.flatnonzero(left == 0)
-            for chosen in np.unique(classes[waiting]):
-                rows = waiting[classes[waiting] == chosen]
+            unfinished = np.flatnonzero(left == 0)
+            for chosen in np.unique(classes[unfinished]):
+                rows = unfinished[classes[unfinished] == chosen]
                 start, stop = self.pool.offsets[chosen : chosen + 2]
                 counters = task[rows, None], _ITEMS, slot[rows, None], attempt, np.arange(stop - start)
                 order = np.argsort(draws.bits(self.seed, *counters), axis=1, kind="stable") + start
-                allowed = self._allowed(order, queries[rows])
+                allowed = self._allowed_support(order, queries[rows])
                 left[rows] = allowed.sum(axis=1)
                 for row, items, keep in zip(rows, order, allowed, strict=True):
                     query[row] = items[: queries[row]].copy()  # a view would keep the whole order
@@ -198,12 +202,12 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
                 return query, support, left
         worst = int(np.argmin(left))
         raise InsufficientData(
-            f"class '{self.pool.classes[classes[worst]]}': in {_TRIES} draws {queries[worst]} of its "
-            f"{self.pool.sizes[classes[worst]]} items as queries left none of another source; lower max_query"
+            f"class '{self.pool.classes[classes[worst]]}': in {_TRIES} draws, {queries[worst]} queries of its "
+            f"{self.pool.sizes[classes[worst]]} items never left an item of another source: lower max_query"
         )
 
-    def _allowed(self, order: IntArray, queries: IntArray) -> BoolArray:
-        """Which items of an order [m, n] may be support, when the first ones are queries."""
+    def _allowed_support(self, order: IntArray, queries: IntArray) -> BoolArray:
+        """Return which items of an order [m, n] may be support, given that the first ones are queries."""
         is_query = np.arange(order.shape[1]) < queries[:, None]
         allowed: BoolArray = ~is_query
         if self.pool.sources is not None:
@@ -212,14 +216,14 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
                 allowed &= (sources != sources[:, place, None]) | ~is_query[:, place, None]
         return allowed
 
-    def _shots(self, task: IntArray, ways: IntArray, slot: IntArray, sizes: IntArray, left: IntArray) -> IntArray:
-        """The support items of each row; `left` are those that the queries leave of its class."""
+    def _draw_shots(self, task: IntArray, ways: IntArray, slot: IntArray, sizes: IntArray, left: IntArray) -> IntArray:
+        """Draw the number of support items of each row, of the `left` items that the queries leave of its class."""
         first = np.cumsum(ways) - ways
         beta = draws.uniform(draws.bits(self.seed, task, _SIZE))
-        wanted = np.floor(np.repeat(beta, ways) * np.minimum(self.sampler.max_shot, left) + 1).astype(np.int64)
-        size = np.minimum(self.sampler.max_support, np.add.reduceat(wanted, first))
+        contributions = np.floor(np.repeat(beta, ways) * np.minimum(self.sampler.max_shot, left) + 1).astype(np.int64)
+        size = np.minimum(self.sampler.max_support, np.add.reduceat(contributions, first))
         logs = 2 * draws.uniform(draws.bits(self.seed, np.repeat(task, ways), _SHARES, slot)) - 1
         shares = sizes * np.rint(np.exp2(logs) * _GRAIN).astype(np.int64)
-        whole = np.repeat(np.add.reduceat(shares, first), ways)
-        shots: IntArray = np.minimum(shares * np.repeat(size - ways, ways) // whole + 1, left)
+        total = np.repeat(np.add.reduceat(shares, first), ways)
+        shots: IntArray = np.minimum(shares * np.repeat(size - ways, ways) // total + 1, left)
         return shots

@@ -1,14 +1,13 @@
-"""A placebo: the same tasks with the attributes, contexts or whatever decided their items shuffled within classes.
+"""Placebos: the same tasks, but with the attributes or contexts that decided their items shuffled within classes.
 
-Shuffling the words between the items of a class keeps how many words each item has and how frequent each word is in the
-class, and takes away whatever the words have to do with the items. A sampler that looks at words and classes alone then
-draws the same task with other items: every item x of a class becomes p(x), for one random permutation p of the class.
-So the placebo of a task set is that task set with its items permuted within classes, anew for each task, which is the
-mean over all shufflings rather than one of them.
+Shuffling words between the items of a class keeps how many words each item has and how frequent each word is in the
+class, but removes any relation between words and items. A sampler that uses only words and classes then draws the same
+task with other items: every item x of a class becomes p(x), for one random permutation p of the class. So the placebo
+of a task set is that task set with its items permuted within classes, anew for each task. This averages over shuffles
+instead of relying on a single one.
 
-Sets that are matched share the permutations, so that their placebos are matched too. Where a permutation would put a
-query beside a support item of the same source, the query becomes another item of the class, of a source that is not in
-the support.
+Matched sets share the permutations, so their placebos are matched too. If a permutation gives a query the same source
+as a support item, the query is replaced by another item of the class, of a source that is not in the support.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _AT_A_TIME = 2**20  # random numbers drawn at a time
 
 @dataclass(frozen=True)
 class Placebo(Sampler):
-    """The tasks of `like` with every class's items permuted: what the sampler draws when its words mean nothing."""
+    """Tasks of `like` with the items of each class permuted, as if drawn by words that mean nothing."""
 
     about = "the tasks of another set with the items of each class shuffled, so that no attribute or context misleads"
     example = "placebo(per_task=False)"
@@ -41,27 +40,29 @@ class Placebo(Sampler):
     needs = ("like",)
     axis = None
 
-    per_task: bool = option(True, "shuffle anew for each task; False: once for all tasks, as in one shuffled data set")
+    per_task: bool = option(
+        True, "shuffle anew for each task; False shuffles once for all tasks, like one shuffled data set"
+    )
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Placebo]:
-        """The placebo of these inputs' `like`."""
+        """Bind the sampler to these inputs."""
         return BoundPlacebo(self, inputs)
 
 
 class BoundPlacebo(BoundSampler[Placebo]):
-    """Permutes the items of a task set within classes."""
+    """Placebo sampler bound to its inputs."""
 
     def __init__(self, sampler: Placebo, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         self.pool = ItemPool.of(inputs.catalog)
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """The classes that `like` left out."""
+        """Summarize which classes `like` left out."""
         assert self.like is not None
         return {"classes_left_out": list(self.like.record.classes_left_out)}
 
     def draw(self, tasks: range) -> pa.Table:
-        """Rows of these tasks."""
+        """Draw the rows of these tasks."""
         table = self.rows_of_like(tasks)
         sides = [self._positions(table, side) for side in ("support", "query")]
         step = max(1, _AT_A_TIME // int(self.pool.sizes.max()))
@@ -74,50 +75,51 @@ class BoundPlacebo(BoundSampler[Placebo]):
         return table
 
     def _positions(self, table: pa.Table, side: str) -> tuple[IntArray, IntArray]:
-        """Where the items of all rows are in the pool, end to end, and where each row's begin: [items], [rows + 1]."""
+        """Return the positions of all rows' items in the pool, [items], and the start of each row, [rows + 1]."""
         items = pc.list_flatten(table.column(side))
-        found = pc.index_in(items, value_set=self.pool.items)
-        if found.null_count:
-            item = items[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))]
-            raise Mismatch(f"the task set to be like has the item '{item}', which is not in this catalog and split")
+        positions = pc.index_in(items, value_set=self.pool.items)
+        if positions.null_count:
+            item = items[int(np.argmax(positions.is_null().to_numpy(zero_copy_only=False)))]
+            raise Mismatch(f"the tasks of `like` have the item '{item}', which this catalog and split do not have")
         counts = pc.list_value_length(table.column(side)).to_numpy()
         ends = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return found.to_numpy().astype(np.int64), ends
+        return positions.to_numpy().astype(np.int64), ends
 
     def _permute(self, table: pa.Table, rows: range, sides: list[tuple[IntArray, IntArray]]) -> None:
-        """Put the permuted positions of these rows in place of their own."""
+        """Permute the positions of these rows, in place."""
         task, slot = (table.column(name).to_numpy()[rows.start : rows.stop] for name in ("task", "slot"))
         support, ends = sides[0]
         classes = self.pool.class_of[support[ends[rows.start : rows.stop]]]
-        place, sizes = np.arange(self.pool.sizes[classes].max()), self.pool.sizes[classes][:, None]
-        drawn_for = (task[:, None], slot[:, None]) if self.sampler.per_task else (classes[:, None],)
-        keys = draws.bits(self.seed, *drawn_for, place)
-        keys[place >= sizes] = np.iinfo(np.uint64).max  # beyond the class: last, so that they stay there
+        index, sizes = np.arange(self.pool.sizes[classes].max()), self.pool.sizes[classes][:, None]
+        stream = (task[:, None], slot[:, None]) if self.sampler.per_task else (classes[:, None],)
+        keys = draws.bits(self.seed, *stream, index)
+        keys[index >= sizes] = np.iinfo(np.uint64).max  # beyond the class: sorted last, so that they stay there
         order = np.argsort(keys, axis=1, kind="stable")
         for positions, ends in sides:
-            these = slice(ends[rows.start], ends[rows.stop])
+            span = slice(ends[rows.start], ends[rows.stop])
             row = np.repeat(np.arange(len(rows)), np.diff(ends[rows.start : rows.stop + 1]))
             offset = self.pool.offsets[classes][row]
-            positions[these] = offset + order[row, positions[these] - offset]
+            positions[span] = offset + order[row, positions[span] - offset]
 
     def _separate_sources(self, table: pa.Table, sides: list[tuple[IntArray, IntArray]]) -> None:
-        """Give queries of a source that is in the support the place of an item of the class whose source is not."""
+        """Replace queries that share a source with the support by items of the class that do not."""
         assert self.pool.sources is not None
         (support, support_ends), (query, query_ends) = sides
         task, slot = (table.column(name).to_numpy() for name in ("task", "slot"))
         for row in range(len(table)):
-            shown = self.pool.sources[support[support_ends[row] : support_ends[row + 1]]]
-            asked = query[query_ends[row] : query_ends[row + 1]]  # a view: assigned to in place
-            clash = np.isin(self.pool.sources[asked], shown)
-            if not clash.any():
+            support_sources = self.pool.sources[support[support_ends[row] : support_ends[row + 1]]]
+            queries = query[query_ends[row] : query_ends[row + 1]]  # a view, modified in place
+            shares_source = np.isin(self.pool.sources[queries], support_sources)
+            if not shares_source.any():
                 continue
-            chosen = int(self.pool.class_of[asked[0]])
-            own = np.arange(self.pool.offsets[chosen], self.pool.offsets[chosen + 1])
-            free = own[~np.isin(self.pool.sources[own], shown) & ~np.isin(own, asked)]
-            if len(free) < clash.sum():
+            chosen = int(self.pool.class_of[queries[0]])
+            items = np.arange(self.pool.offsets[chosen], self.pool.offsets[chosen + 1])
+            replacements = items[~np.isin(self.pool.sources[items], support_sources) & ~np.isin(items, queries)]
+            if len(replacements) < shares_source.sum():
                 raise InsufficientData(
-                    f"task {task[row]}: class '{self.pool.classes[chosen]}' has too few sources for a placebo: its "
-                    f"{clash.sum()} queries of a support item's source cannot be replaced, {len(free)} items are left"
+                    f"task {task[row]}: class '{self.pool.classes[chosen]}' has too few sources for a placebo: "
+                    f"{shares_source.sum()} of its queries share a source with the support, but only "
+                    f"{len(replacements)} items can replace them"
                 )
-            keys = draws.bits(self.seed, int(task[row]), int(slot[row]), len(own) + free - own[0])
-            asked[clash] = free[np.argsort(keys, kind="stable")[: clash.sum()]]
+            keys = draws.bits(self.seed, int(task[row]), int(slot[row]), len(items) + replacements - items[0])
+            queries[shares_source] = replacements[np.argsort(keys, kind="stable")[: shares_source.sum()]]

@@ -1,4 +1,4 @@
-"""Random tasks: the field's usual benchmark, and the reference that every other sampler is measured against."""
+"""Random tasks: the usual benchmark, and the reference for other samplers."""
 
 from __future__ import annotations
 
@@ -18,46 +18,48 @@ from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, Axis, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
 
-_CLASSES, _ITEMS, _SPREAD, _COUNTS = 0, 1, 2, 3  # what a random number is drawn for
+_CLASSES, _ITEMS, _SPREAD, _COUNTS = 0, 1, 2, 3  # purposes of random numbers
 _TRIES = 100
-LEAST_ALPHA = 0.01  # below it, shares are too small for floating point, and nearly all are 0 anyway
+LEAST_ALPHA = 0.01  # below this, shares are too small for floating point, and nearly all are 0
 _TINY = np.finfo(np.float64).tiny
 _AT_A_TIME = 2**20  # random numbers drawn at a time
 
 
 @dataclass(frozen=True)
 class Random(Sampler):
-    """Classes uniformly without replacement, and of each its support and query items uniformly without replacement.
+    """Classes uniformly without replacement, and their support and query items uniformly without replacement.
 
-    With `query_dirichlet` the way * query queries of a task are not shared equally between its classes but by a
-    Dirichlet distribution with this parameter: the smaller, the less equally. A class may then have no query.
+    With `query_dirichlet`, a Dirichlet distribution with this parameter divides the way * query queries of a task
+    between its classes: the smaller the parameter, the less equally. A class may then have no query.
     """
 
     about = "classes and items uniformly at random"
     example = "random(query_dirichlet=2)"
-    axis: ClassVar[Axis | None] = "queries"  # of unequal ones; equal ones are the reference
+    axis: ClassVar[Axis | None] = "queries"  # of unequal queries; equal queries are the reference
 
     query_dirichlet: float | None = option(
-        None, "share the queries between classes by a Dirichlet distribution with this parameter", least=LEAST_ALPHA
+        None,
+        "parameter of a Dirichlet distribution that divides the queries between classes; None divides equally",
+        least=LEAST_ALPHA,
     )
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Random]:
-        """Random tasks of these inputs."""
+        """Bind the sampler to these inputs."""
         return BoundRandom(self, inputs)
 
 
 class BoundRandom(BoundSampler[Random]):
-    """Draws random tasks."""
+    """Random sampler bound to its inputs."""
 
     def __init__(self, sampler: Random, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        whole = ItemPool.of(inputs.catalog)
-        self.pool = whole.fitting(self.shape, sampler.skip_small_classes)
-        self.left_out = sorted(set(whole.classes) - set(self.pool.classes))
+        all_items = ItemPool.of(inputs.catalog)
+        self.pool = all_items.fitting(self.shape, sampler.skip_small_classes)
+        self.left_out = sorted(set(all_items.classes) - set(self.pool.classes))
 
     def draw(self, tasks: range) -> pa.Table:
-        """Rows of these tasks."""
+        """Draw the rows of these tasks."""
         task = np.arange(tasks.start, tasks.stop)
         shot, query = self.shape.shot, self.shape.query
         classes = self.choose_classes(task)
@@ -67,89 +69,97 @@ class BoundRandom(BoundSampler[Random]):
             random = draws.bits(self.seed, task[:, None, None], _ITEMS, slot, position)
             items = draws.distinct(random, self.pool.sizes[classes]) + self.pool.offsets[classes][..., None]
             return self.pool.task_rows(tasks, classes, items[..., :shot], items[..., shot:], extra=extra)
-        support, rest, most = self._support_and_rest(np.repeat(task, self.shape.way), classes.ravel())
-        counts = self._query_counts(task, most).ravel()
+        support, rest, most = self._draw_support_and_rest(np.repeat(task, self.shape.way), classes.ravel())
+        counts = self._draw_query_counts(task, most).ravel()
         chosen = rest[np.arange(rest.shape[1]) < counts[:, None]]
         ways, shots = np.full(len(tasks), self.shape.way), np.full(classes.size, shot)
         parts = (support.ravel(), shots), (chosen, counts)
         return self.pool.ragged_rows(tasks, ways, classes.ravel(), *parts, extra=extra)
 
     def choose_classes(self, task: IntArray) -> IntArray:
-        """The classes of these tasks, [t, way]."""
+        """Draw the classes of these tasks, [t, way]."""
         random = draws.bits(self.seed, task[:, None], _CLASSES, np.arange(self.shape.way))
         return draws.distinct(random, len(self.pool.classes))
 
     def class_columns(self, classes: IntArray) -> dict[str, Any]:
-        """Further columns of the tasks with these classes, [t, way]."""
+        """Return further columns for tasks with these classes, [t, way]."""
         return {}
 
-    def _query_counts(self, task: IntArray, most: IntArray) -> IntArray:
-        """How many queries each class gets, [t, way]."""
+    def _draw_query_counts(self, task: IntArray, most: IntArray) -> IntArray:
+        """Draw the number of queries of each class, [t, way]."""
         way, query = self.shape.way, self.shape.query
         if self.sampler.query_dirichlet is None:
             return np.full((len(task), way), query)
         random = draws.bits(self.seed, task[:, None], _COUNTS, np.arange(way))
         return dirichlet_counts(random, self.sampler.query_dirichlet, way * query, most.reshape(-1, way))
 
-    def _support_and_rest(self, task: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Of classes of tasks, both [c]: support [c, shot], and what may be query, of other sources, in random order.
+    def _draw_support_and_rest(self, task: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Draw the support of classes, and in random order the items of other sources, which may be queries.
 
-        There are `most` [c] of these, the third array; the second has as many of them as a task can have queries.
+        Args:
+            task: the tasks, [c]
+            chosen: the class in each of them, [c]
+
+        Returns:
+            The support [c, shot]; the first possible queries, as many as a task can have; and the number of possible
+            queries [c].
         """
         way, shot, query = self.shape.way, self.shape.shot, self.shape.query
         slot, widest = np.arange(len(task)) % way, int(self.pool.sizes[chosen].max())
         order = np.empty((len(task), min(widest, shot + way * query)), dtype=np.int64)
-        most, left, step = np.empty(len(task), dtype=np.int64), np.arange(len(task)), max(1, _AT_A_TIME // widest)
+        most, unfinished, step = np.empty(len(task), dtype=np.int64), np.arange(len(task)), max(1, _AT_A_TIME // widest)
         for attempt in range(_TRIES):
-            for few in np.split(left, np.arange(step, len(left), step)):
-                shuffled, most[few] = self._shuffled(task[few], slot[few], chosen[few], attempt, widest)
-                order[few] = shuffled[:, : order.shape[1]]
-            left = left[most[left] < query]
-            if len(left) == 0:
+            for part in np.split(unfinished, np.arange(step, len(unfinished), step)):
+                shuffled, most[part] = self._shuffle(task[part], slot[part], chosen[part], attempt, widest)
+                order[part] = shuffled[:, : order.shape[1]]
+            unfinished = unfinished[most[unfinished] < query]
+            if len(unfinished) == 0:
                 return order[:, :shot], order[:, shot:], most
-        self._refuse(int(chosen[left[0]]))
+        self._raise_too_few_sources(int(chosen[unfinished[0]]))
 
-    def _shuffled(
+    def _shuffle(
         self, task: IntArray, slot: IntArray, chosen: IntArray, attempt: int, widest: int
     ) -> tuple[IntArray, IntArray]:
-        """The items of each class in random order [c, widest]; after the support those of other sources come first.
+        """Shuffle the items of each class, [c, widest], and put those of other sources first after the support.
 
-        And how many of these there are, [c].
+        Return also the number of items of other sources, [c].
         """
-        place, shot = np.arange(widest), self.shape.shot
-        keys = draws.bits(self.seed, task[:, None], _SPREAD, slot[:, None], attempt, place)
-        keys[place >= self.pool.sizes[chosen][:, None]] = np.iinfo(np.uint64).max  # beyond the class: last
+        index, shot = np.arange(widest), self.shape.shot
+        keys = draws.bits(self.seed, task[:, None], _SPREAD, slot[:, None], attempt, index)
+        keys[index >= self.pool.sizes[chosen][:, None]] = np.iinfo(np.uint64).max  # beyond the class: last
         order = np.argsort(keys, axis=1, kind="stable")
-        within = order[:, shot:] < self.pool.sizes[chosen][:, None]
+        may_be_query = order[:, shot:] < self.pool.sizes[chosen][:, None]
         items = np.minimum(order + self.pool.offsets[chosen][:, None], len(self.pool.rows) - 1)
         if self.pool.sources is not None:
             source = self.pool.sources[items]
             for position in range(shot):
-                within &= source[:, shot:] != source[:, position, None]
-            items[:, shot:] = np.take_along_axis(items[:, shot:], np.argsort(~within, axis=1, kind="stable"), axis=1)
-        return items, within.sum(axis=1)
+                may_be_query &= source[:, shot:] != source[:, position, None]
+            queries_first = np.argsort(~may_be_query, axis=1, kind="stable")
+            items[:, shot:] = np.take_along_axis(items[:, shot:], queries_first, axis=1)
+        return items, may_be_query.sum(axis=1)
 
-    def _refuse(self, chosen: int) -> NoReturn:
+    def _raise_too_few_sources(self, chosen: int) -> NoReturn:
         assert self.pool.sources is not None  # the pool has enough items, so only sources can fail
         start, stop = self.pool.offsets[chosen : chosen + 2]
         shot, query = self.shape.shot, self.shape.query
         raise InsufficientData(
             f"class '{self.pool.classes[chosen]}' has {len(np.unique(self.pool.sources[start:stop]))} sources in "
-            f"{stop - start} items: in {_TRIES} draws no {shot} support items left {query} query items of other "
-            "sources; lower the shots or the queries"
+            f"{stop - start} items: in {_TRIES} draws, {shot} support items never left {query} query items of other "
+            "sources: lower the shots or the queries"
         )
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """Classes left out because they are too small; with unequal queries, the share of classes that have none."""
-        without = pc.equal(pc.list_value_length(tasks.table.column("query")), 0)
-        unbalanced = {} if self.sampler.query_dirichlet is None else {"no_query_share": float(pc.mean(without).as_py())}
-        return {"classes_left_out": self.left_out} | unbalanced
+        """Summarize which classes are too small and, with unequal queries, the share of classes without queries."""
+        has_no_query = pc.equal(pc.list_value_length(tasks.table.column("query")), 0)
+        if self.sampler.query_dirichlet is None:
+            return {"classes_left_out": self.left_out}
+        return {"classes_left_out": self.left_out, "no_query_share": float(pc.mean(has_no_query).as_py())}
 
 
 def dirichlet_counts(random: UInt64Array, alpha: float, total: int, most: IntArray) -> IntArray:
-    """Random bits [t, way] to counts [t, way] that add up to `total`, none above `most` [t, way].
+    """Convert random bits [t, way] to counts [t, way] that add up to `total`, none above `most` [t, way].
 
-    What a class cannot take goes to the others, in proportion to their shares.
+    Queries beyond a class's limit go to the other classes, in proportion to their shares.
     """
     from scipy import special
 
@@ -157,21 +167,22 @@ def dirichlet_counts(random: UInt64Array, alpha: float, total: int, most: IntArr
     shares = gamma / gamma.sum(axis=1, keepdims=True)
     counts = largest_remainders(shares, np.full(len(shares), total))
     for task in np.flatnonzero((counts > most).any(axis=1)):
-        counts[task] = _bounded(shares[task], total, most[task])
+        counts[task] = _bounded_counts(shares[task], total, most[task])
     return counts
 
 
 def largest_remainders(shares: FloatArray, totals: IntArray) -> IntArray:
-    """Shares [t, k] of totals [t] as whole numbers: rounded down, and the rest to the largest remainders."""
-    quotas = np.round(shares * totals[:, None], 9)  # so that no platform's last bit decides
+    """Round shares [t, k] of totals [t] to whole numbers: down, and the rest goes to the largest remainders."""
+    # Rounded, because the last bits may differ between platforms.
+    quotas = np.round(shares * totals[:, None], 9)
     counts = np.floor(quotas).astype(np.int64)
     rank = np.argsort(np.argsort(counts - quotas, axis=1, kind="stable"), axis=1, kind="stable")
     counts += rank < (totals - counts.sum(axis=1))[:, None]
     return counts
 
 
-def _bounded(shares: FloatArray, total: int, most: IntArray) -> IntArray:
-    """The counts of one task, [way]: classes with too much are filled up and the others share what is left."""
+def _bounded_counts(shares: FloatArray, total: int, most: IntArray) -> IntArray:
+    """Compute the counts of one task, [way]: classes above their limit are filled up, and the others share the rest."""
     counts, full = most.copy(), np.zeros(len(most), dtype=np.bool_)
     while True:
         rest = shares[~full] / shares[~full].sum()
