@@ -237,7 +237,7 @@ def test_it_opens_with_a_task_beside_the_list(page: Page, url: str) -> None:
     )
     assert page.locator("[aria-selected=true]").get_attribute("aria-posinset") == "1"
     show(page, url, **{"class": "no such class"})
-    page.wait_for_function("() => document.getElementById('task').textContent === 'No task fits what is chosen above.'")
+    page.wait_for_function("() => document.getElementById('task').textContent === 'No task matches the filters above.'")
 
 
 def test_a_window_that_becomes_wider_shows_a_task_beside_the_list(page: Page, url: str) -> None:

@@ -187,7 +187,9 @@ def test_the_matrix_tells_each_pair(page: Page) -> None:
         ]
         assert found == expected
     conclusive = sum(pair["conclusion"] != "0" for pair in pairs)
-    assert panel.locator(".aside").inner_text() == f"Conclusive of {len(pairs)} pairs: sampler: {conclusive}."
+    told = panel.locator(".aside").inner_text()
+    assert f"{len(pairs)} pairs" in told
+    assert f"sampler: {conclusive}." in told
 
 
 def test_the_plan_marks_its_best_number_of_queries(page: Page) -> None:

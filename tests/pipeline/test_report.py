@@ -114,9 +114,9 @@ def test_without_tasks_or_catalog_the_page_says_that_it_needs_them(tmp_path: Pat
     write_report(tmp_path / "none.html", results)
     write_report(tmp_path / "tasks.html", results, tasks=tasks)
     none, some = ((tmp_path / name).read_text() for name in ("none.html", "tasks.html"))
-    assert "The tasks themselves were not given" in none
+    assert "Thumbnails need the task files and the catalog" in none
     assert "A plan needs the catalog" in none
-    assert "The tasks themselves were not given" not in some
+    assert "Thumbnails need the task files" not in some
     assert "Thumbnails need the catalog" in some
 
 
@@ -212,7 +212,7 @@ def test_several_data_sets_stand_in_one_page_each_with_its_own_images(tmp_path: 
         for shot in (1, 2):
             assert f"fewstab, {name}, 3-way {shot}-shot" in page.text
         assert any(f"{name} " in text for text in page.find("strong"))
-    assert not [note for note in page.find("li") if "were made from the catalog" in note]
+    assert not [note for note in page.find("li") if "were drawn from the catalog" in note]
 
 
 def test_tasks_of_a_catalog_that_is_not_there_are_not_shown(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The page: figures, template, style and script are next to the Python that fills them."""
+"""Reports as HTML pages: figures, templates, styles and scripts are next to the Python that fills them."""

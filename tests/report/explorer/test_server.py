@@ -94,7 +94,7 @@ def test_head_has_no_body(server: ExplorerServer) -> None:
 
 
 def test_a_port_in_use_is_refused_by_its_number(server: ExplorerServer) -> None:
-    with pytest.raises(InputError, match=rf"port {server.server_port} is in use; give another one, or 0"):
+    with pytest.raises(InputError, match=rf"port {server.server_port} is in use; choose another one, or 0"):
         ExplorerServer(server.site, server.server_port)
 
 

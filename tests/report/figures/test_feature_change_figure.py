@@ -68,5 +68,5 @@ def test_a_row_has_a_cell_for_each_column() -> None:
 
 
 def test_another_kind_of_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected a name that ends in \.svg or \.html"):
+    with pytest.raises(InputError, match=r"name that ends in \.svg or \.html"):
         write_geometry(tmp_path / "geometry.pdf", shrunk(), "title")

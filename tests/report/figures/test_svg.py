@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shotproof.report.figures.svg import Box, Scale, element, picture, place_labels, shortened, text, write_svg
+from shotproof.report.figures.svg import Box, Scale, element, picture, place_labels, shorten, text, write_svg
 
 FRAME = Box(0, 0, 300, 300)
 inside = st.floats(10, 290)
@@ -27,7 +27,7 @@ def test_text_and_attributes_are_escaped() -> None:
 def test_labels_overlap_nothing_and_stay_in_the_frame(points: list[tuple[float, float]], length: int) -> None:
     placed = [box for box in place_labels(points, ["m" * length] * len(points), FRAME) if box]
     for index, box in enumerate(placed):
-        assert box.inside(FRAME)
+        assert box.is_inside(FRAME)
         assert not any(box.overlaps(other) for other in placed[index + 1 :])
         assert not any(box.left < x < box.right and box.top < y < box.bottom for x, y in points)
 
@@ -53,9 +53,9 @@ def test_a_scale_of_one_value_still_has_a_width() -> None:
 
 
 def test_long_names_lose_their_middle() -> None:
-    assert shortened("sklearn.svm.SVC(C=10)", 12) == "sklearn.…10)"
-    assert len(shortened("x" * 50, 12)) == 12
-    assert shortened("short", 12) == "short"
+    assert shorten("sklearn.svm.SVC(C=10)", 12) == "sklearn.…10)"
+    assert len(shorten("x" * 50, 12)) == 12
+    assert shorten("short", 12) == "short"
 
 
 SVG = "{http://www.w3.org/2000/svg}"

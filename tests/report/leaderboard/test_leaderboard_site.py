@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
-from shotproof.comparison.leaderboard_rows import measured_of_card
-from shotproof.report.leaderboard.leaderboard_site import MODULES, joined_modules, page_name, site_files
+from shotproof.comparison.leaderboard_rows import measure_card
+from shotproof.report.leaderboard.leaderboard_site import MODULES, join_modules, page_name, site_files
 from tests.drawn_cards import make_card, random_axis, stress_axis
 
 HOSTILE = "</script><script>alert(1)</script>"
@@ -16,7 +16,7 @@ def board(*names: tuple[str, str]) -> Leaderboard:
     measured = []
     for number, (encoder, method) in enumerate(names):
         card = make_card(random_axis(5, 80.0 - 10 * number), stress_axis("fewstab", 10.0 + 5 * number))
-        measured += measured_of_card(replace(card, encoder=encoder, method=method), f"{number}.json")
+        measured += measure_card(replace(card, encoder=encoder, method=method), f"{number}.json")
     return make_leaderboard(measured)
 
 
@@ -72,7 +72,7 @@ def test_the_same_leaderboard_gives_the_same_bytes() -> None:
 
 
 def test_modules_are_joined_to_one_script_that_imports_nothing() -> None:
-    script = joined_modules(MODULES)
+    script = join_modules(MODULES)
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     # Each comes after what it imports.
     names = [path.name for path in MODULES]

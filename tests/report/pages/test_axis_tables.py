@@ -73,7 +73,7 @@ def test_each_axis_has_its_sets_and_their_references(comparison: Comparison) -> 
 
 def test_ranks_are_by_the_skill_that_is_lost(comparison: Comparison) -> None:
     section = axis_sections(comparison)[0]
-    beside = [row for gap in section.rows if (row := comparison.beside(gap, "skill_lost"))]
+    beside = [row for gap in section.rows if (row := comparison.matching_row(gap, "skill_lost"))]
     ranks = {row.classifier.method: row.rank for row in beside}
     assert ranks["floor"] is None
     lost = {row.classifier.method: row.interval.mean for row in beside}

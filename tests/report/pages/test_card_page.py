@@ -40,7 +40,7 @@ def test_the_page_has_every_axis_its_reasons_and_the_card_itself(tmp_path: Path)
 
 def test_one_shot_and_one_query_are_in_the_singular(tmp_path: Path) -> None:
     write_card_page(tmp_path, make_card(replace(stress_axis(), shot=1, query=1)))
-    assert "600 tasks of 5 ways, 1 shot and 1 query per class" in (tmp_path / "card.html").read_text()
+    assert "600 tasks with 5 ways, 1 shot and 1 query per class" in (tmp_path / "card.html").read_text()
 
 
 def test_examples_are_shown_where_the_catalog_has_their_files(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_examples_are_shown_where_the_catalog_has_their_files(tmp_path: Path) ->
     write_card_page(tmp_path, costly_card(), Catalog(pa.table(columns), tmp_path))
     page = (tmp_path / "card.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 2
-    assert "Most of all for jay; above in task 3." in page
+    assert "highest for jay; the example is from task 3." in page
 
 
 def test_a_card_beside_another_catalog_shows_no_pictures_but_its_words(tmp_path: Path) -> None:
@@ -72,6 +72,6 @@ def test_labels_that_are_markup_stay_text(tmp_path: Path) -> None:
 
 def test_the_badge_never_says_more_than_an_interval_does() -> None:
     assert badge_text(make_card()) == "fewstab loses 8 to 12% of skill"
-    assert badge_text(make_card(random_axis(), stress_axis(lost=1.0))) == "no loss told on 1 axes"
+    assert badge_text(make_card(random_axis(), stress_axis(lost=1.0))) == "no loss shown on 1 axis"
     assert badge_text(make_card(random_axis())) == "no stress measured"
     assert 'aria-label="robustness: fewstab loses 8 to 12% of skill"' in badge(make_card())

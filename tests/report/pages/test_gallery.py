@@ -73,7 +73,7 @@ def test_classes_have_their_names_and_items_the_context_that_the_sampler_goes_by
     album = Album()
     gallery = make_gallery(chosen(answers_on(made, [results]), catalog, 4), album)
     assert {c.name for task in gallery.tasks for c in task.classes} == {"Ants", "Bees", "cat", "dog"}
-    assert {c.what for task in gallery.tasks for c in task.classes} == {"weather"}
+    assert {c.attribute_kind for task in gallery.tasks for c in task.classes} == {"weather"}
     expected = dict(zip(catalog.items, weather, strict=True))
     shown = [one for task in gallery.tasks for c in task.classes for one in c.support + c.query]
     assert all(one.context == expected[one.item] for one in shown)

@@ -21,10 +21,10 @@ def test_a_comparison_alone_makes_a_page_that_says_what_else_it_could_show(tmp_p
     page = Page(tmp_path / "r.html")
     assert page.find("h1") == ["title"]
     plan, attributes, why, tasks = page.find("p", **{"class": "missing"})
-    assert plan.startswith("A plan needs the catalog")
-    assert attributes.startswith("Which attribute was planted where is in the task files")
-    assert why.startswith("How support and query differ needs the attributes")
-    assert tasks.startswith("The tasks themselves were not given")
+    assert "plan needs the catalog" in plan
+    assert "needs the task files" in attributes
+    assert "needs the attributes of the items and the task files" in why
+    assert "need the task files and the catalog" in tasks
 
 
 def test_numbers_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_single_interval_has_its_notes_and_refusals_too(tmp_path: Path) -> Non
     write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results)))
     page = Page(tmp_path / "r.html")
     told = page.find("p", **{"class": "missing"})
-    assert "No sampler interval: all 40 tasks have the same value: there is no variance to estimate." in told
+    assert any("No sampler interval: all 40 tasks have the same value" in reason for reason in told)
     asides = page.find("p", **{"class": "aside"})
-    assert "random: knn on pixels is left out, it was not evaluated on all seeds." in asides
+    assert any("random: knn on pixels" in text and "not evaluated on all seeds" in text for text in asides)
 
 
 def test_task_sets_without_a_classifier_in_common_make_a_page(tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_attributes_that_cost_nothing_are_told(tmp_path: Path) -> None:
     costs = [SetCosts("fewstab, 3-way 1-shot", "ncc on pixels", AttributeCosts(4, []))]
     write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results), costs=costs))
     told = Page(tmp_path / "r.html").find("p", **{"class": "missing"})
-    assert any(text.startswith("None of the 4 planted attributes is in 10 tasks") for text in told)
+    assert any("None of the 4 planted attributes" in text and "10 tasks" in text for text in told)

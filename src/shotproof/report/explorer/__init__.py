@@ -1,1 +1,1 @@
-"""The explorer: all tasks of a run in a browser, served or as static files."""
+"""Explorer of all tasks of a run in a browser, served or as static files."""

@@ -1,4 +1,4 @@
-"""An explorer on the loopback interface: for this machine's own browser, and for no other page that it has open."""
+"""Explorer on the loopback interface: for a browser on this machine, but not for other pages that it has open."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",  # another run may be served at the same address tomorrow
+    "Cache-Control": "no-store",  # the same address may serve another run later
 }
 
 
 class ExplorerServer(ThreadingHTTPServer):
-    """Serves a site until it is shut down.
+    """Server of a site, until it is shut down.
 
     Args:
-        site: what to serve
-        port: on which; 0 takes one that is free
+        site: site to serve
+        port: port to listen on; 0 selects a free one
 
     Raises:
         InputError: the port is in use, or may not be used.
@@ -44,17 +44,17 @@ class ExplorerServer(ThreadingHTTPServer):
         try:
             super().__init__((ADDRESS, port), _Handler)
         except (OSError, OverflowError) as error:
-            used = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            reason = "is in use" if used else f"cannot be used: {error}"
-            raise InputError(f"port {port} {reason}; give another one, or 0 for any that is free") from error
+            in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            reason = "is in use" if in_use else f"cannot be used: {error}"
+            raise InputError(f"port {port} {reason}; choose another one, or 0 for any free port") from error
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Return the address of the site."""
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Return a browser that went away is no error; others are told as usual."""
+        """Report errors as usual, except that a browser closed the connection."""
         import sys
 
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
@@ -62,7 +62,7 @@ class ExplorerServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD; all else is refused by the base class."""
+    """Handler of GET and HEAD; the base class rejects all other methods."""
 
     server: ExplorerServer
     protocol_version = "HTTP/1.1"
@@ -71,20 +71,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with a file of the site."""
-        if not self._asked_by_its_own_name():
-            # A page elsewhere whose name was made to lead here (DNS rebinding) still asks under that name.
-            self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"ask by the address that shotproof view has printed\n")
+        if not self._has_own_host():
+            # A page elsewhere whose name was made to resolve to here (DNS rebinding) still sends that name.
+            self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"use the address that shotproof view has printed\n")
             return
         path = urlsplit(self.path).path.removeprefix("/") or INDEX
         content = self.server.site.content(path)
         if content is None:
-            self._answer(HTTPStatus.NOT_FOUND, b"there is no such file, or its item cannot be read\n")
+            self._answer(HTTPStatus.NOT_FOUND, b"no such file, or its item cannot be read\n")
         else:
             self._answer(HTTPStatus.OK, content, TYPES[PurePosixPath(path).suffix])
 
     do_HEAD = do_GET  # noqa: N815
 
-    def _asked_by_its_own_name(self) -> bool:
+    def _has_own_host(self) -> bool:
         port = self.server.server_port
         return self.headers.get("Host") in {f"{ADDRESS}:{port}", f"localhost:{port}"}
 
@@ -97,4 +97,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a page asks for hundreds of files."""
+        """Log nothing: a page requests hundreds of files."""

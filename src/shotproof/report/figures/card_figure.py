@@ -1,4 +1,4 @@
-"""The figures of a robustness card: its axes side by side, and a badge."""
+"""Figures of a robustness card: its axes side by side, and a badge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.numbers import bounds, percent, typeset
+from shotproof.core.nouns import counted
 from shotproof.report.figures.svg import (
     Box,
     Scale,
@@ -23,41 +24,40 @@ from shotproof.report.figures.svg import (
 
 STEP = 22.0
 PANEL = 260.0
-PHONE_PANEL = 120.0  # both panels and the names are as wide as a phone
+PHONE_PANEL = 120.0  # both panels and the names together are as wide as a phone
 NAME_LENGTH = 22
-_OWN, _BEFORE = 0, 6  # series of the classifier on an axis, and on its reference
+_ON_AXIS, _ON_REFERENCE = 0, 6  # series of the classifier on an axis, and on its reference
 
 
 def axes_figure(card: Card, panel: float = PANEL) -> Markup:
-    """One row per axis: accuracy on it and on its reference, and beside it the skill that is lost.
+    """Draw one row per axis: the accuracy on it and on its reference, and beside them the skill lost.
 
-    Small strokes are the baselines, whiskers the intervals. Narrow panels keep the text readable on a phone.
+    Small strokes are baselines, whiskers are intervals. Narrow panels keep the text readable on a phone.
     """
     left = names_width([axis.name for axis in card.axes], NAME_LENGTH)
     top, bottom = 20.0, 20.0 + STEP * len(card.axes)
     accuracy = Box(left, top, left + panel, bottom)
     lost = Box(accuracy.right + 24, top, accuracy.right + 24 + panel, bottom)
     metric = card.metric
-    of_accuracy = Scale(0, 100, accuracy.left, accuracy.right)
-    shares = [one for axis in card.stresses if (one := axis.estimates["skill_lost"][metric]).has_mean]
-    reached = [0.0, *(end for share in shares for end in ends(share))]
-    of_lost = Scale.around(reached, lost.left, lost.right, 0.04)
+    accuracy_scale = Scale(0, 100, accuracy.left, accuracy.right)
+    shares = [share for axis in card.stresses if (share := axis.estimates["skill_lost"][metric]).has_mean]
+    lost_scale = Scale.around([0.0, *(end for share in shares for end in ends(share))], lost.left, lost.right, 0.04)
     parts = [
-        *x_axis(of_accuracy, accuracy, "accuracy (%)" if metric == "acc" else "worst-class accuracy (%)"),
-        *x_axis(of_lost, lost, "skill lost (%)"),
-        line(of_lost(0), lost.top, of_lost(0), lost.bottom, "axis"),
+        *x_axis(accuracy_scale, accuracy, "accuracy (%)" if metric == "acc" else "worst-class accuracy (%)"),
+        *x_axis(lost_scale, lost, "skill lost (%)"),
+        line(lost_scale(0), lost.top, lost_scale(0), lost.bottom, "axis"),
     ]
     for number, axis in enumerate(card.axes):
         y = top + STEP * (number + 0.5)
         parts.append(row_name(axis.name, NAME_LENGTH, left - 6, y + 3.5))
-        parts += _accuracy_marks(card, axis, of_accuracy, y)
-        parts += _lost_marks(card, axis, of_lost, lost, y)
+        parts += _accuracy_marks(card, axis, accuracy_scale, y)
+        parts += _lost_marks(card, axis, lost_scale, lost, y)
     chance = next((axis.chance[metric] for axis in card.axes if metric in axis.chance), None)
     if chance is not None:
-        x = of_accuracy(chance)
+        x = accuracy_scale(chance)
         parts += [line(x, top, x, bottom, "reference"), text(x, top - 6, f"chance {percent(chance)}", "middle", "tick")]
-    described = f"Accuracy and skill lost of {card.title} on {len(card.axes)} axes. The table has the values."
-    return picture(lost.right + 12, bottom + 40, described, parts)
+    description = f"Accuracy and skill lost of {card.title} on {len(card.axes)} axes. The table has the values."
+    return picture(lost.right + 12, bottom + 40, description, parts)
 
 
 def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[Markup]:
@@ -66,12 +66,12 @@ def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[
         for baseline in axis.baselines
     ]
     if axis.reference is not None:
-        before = axis.estimates["reference_accuracy"][card.metric]
-        told = f"{axis.reference.sampler}: {percent(before.mean)} {bounds(before)}"
-        parts.append(marker(scale(before.mean), y, _BEFORE, told))
-    now = axis.estimates["accuracy"][card.metric]
-    parts.append(whisker(scale, now, y, f"whisker strong c{_OWN}"))
-    parts.append(marker(scale(now.mean), y, _OWN, f"{axis.name}: {percent(now.mean)} {bounds(now)}"))
+        reference = axis.estimates["reference_accuracy"][card.metric]
+        tooltip = f"{axis.reference.sampler}: {percent(reference.mean)} {bounds(reference)}"
+        parts.append(marker(scale(reference.mean), y, _ON_REFERENCE, tooltip))
+    accuracy = axis.estimates["accuracy"][card.metric]
+    parts.append(whisker(scale, accuracy, y, f"whisker strong c{_ON_AXIS}"))
+    parts.append(marker(scale(accuracy.mean), y, _ON_AXIS, f"{axis.name}: {percent(accuracy.mean)} {bounds(accuracy)}"))
     return parts
 
 
@@ -79,25 +79,28 @@ def _lost_marks(card: Card, axis: CardAxis, scale: Scale, frame: Box, y: float) 
     share = axis.number("skill_lost", card.metric)
     if share is None or not share.has_mean:
         return []
-    shown = [
+    losses = [
         (baseline, baseline.skill_lost[card.metric])
         for baseline in axis.baselines
         if card.metric in baseline.skill_lost
     ]
-    inside = [(one, value) for one, value in shown if frame.left <= scale(value) <= frame.right]
-    parts = [_stroke(scale(value), y, f"{one.method} on {one.encoder}") for one, value in inside]
-    parts.append(whisker(scale, share, y, f"whisker strong c{_OWN}"))
-    told = f"{axis.name}: {percent(share.mean)}% {bounds(share)}"
-    parts.append(marker(scale(share.mean), y, _OWN, told))
+    parts = [
+        _stroke(scale(loss), y, f"{baseline.method} on {baseline.encoder}")
+        for baseline, loss in losses
+        if frame.left <= scale(loss) <= frame.right
+    ]
+    parts.append(whisker(scale, share, y, f"whisker strong c{_ON_AXIS}"))
+    tooltip = f"{axis.name}: {percent(share.mean)}% {bounds(share)}"
+    parts.append(marker(scale(share.mean), y, _ON_AXIS, tooltip))
     return parts
 
 
-def _stroke(x: float, y: float, told: str) -> Markup:
-    return element("line", element("title", told), x1=x, y1=y - 5, x2=x, y2=y + 5, class_="whisker c6")
+def _stroke(x: float, y: float, tooltip: str) -> Markup:
+    return element("line", element("title", tooltip), x1=x, y1=y - 5, x2=x, y2=y + 5, class_="whisker c6")
 
 
 def badge(card: Card) -> str:
-    """Return an SVG of one line: the axis on which most skill is conclusively lost, with its interval."""
+    """Draw the badge, an SVG of one line: the axis on which most skill is conclusively lost, with its interval."""
     left, right = "robustness", badge_text(card)
     widths = [12 + 6.6 * len(left), 12 + 6.6 * len(right)]
     total = sum(widths)
@@ -117,12 +120,12 @@ def badge(card: Card) -> str:
 
 
 def badge_text(card: Card) -> str:
-    """What the badge says: never more than an interval supports."""
+    """Write the text of the badge, which never claims more than an interval supports."""
     losing = [stress for stress in card.stresses if stress.conclusion == "+"]
     if not card.stresses:
         return "no stress measured"
     if not losing:
-        return f"no loss told on {len(card.stresses)} axes"
-    worst = max(losing, key=lambda one: one.estimates["skill_lost"][card.metric].mean)
+        return f"no loss shown on {counted(len(card.stresses), 'axis', 'axes')}"
+    worst = max(losing, key=lambda stress: stress.estimates["skill_lost"][card.metric].mean)
     share = worst.estimates["skill_lost"][card.metric]
     return typeset(f"{worst.name} loses {share.low:.0f} to {share.high:.0f}% of skill")

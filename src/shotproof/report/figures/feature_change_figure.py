@@ -1,4 +1,4 @@
-"""Length against direction of features, clean and mixed (SpurAudio, Fig. 13), as a figure or a page of its own."""
+"""Length against direction of features, clean and mixed (SpurAudio, Fig. 13), as a figure or a separate page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shotproof.report.pages.render import render
 from shotproof.stats.intervals import Interval
 
 WIDTH, HEIGHT = 480, 360
-SHOWN = 500  # points of each kind; more would hide each other
+SHOWN = 500  # points of each kind; more would cover each other
 SUFFIXES = (".svg", ".html")
 SERIES = (("clean", 2, 0), ("mixed", 1, 2))  # name, color, shape
 COLUMNS = (
@@ -27,49 +27,51 @@ COLUMNS = (
 )
 
 
-def geometry_figure(found: FeatureChange) -> Markup:
-    """Return every item's feature: its length across, its cosine to the class's clean mean up; the means in large."""
+def geometry_figure(change: FeatureChange) -> Markup:
+    """Draw each item's feature: its length on x, its cosine to the class's clean mean on y; large marks are means."""
     frame = Box(52, 26, WIDTH - 10, HEIGHT - 40)
-    kinds = {"clean": np.flatnonzero(found.clean), "mixed": np.flatnonzero(~found.clean)}
-    drawn = {name: _some(rows) for name, rows in kinds.items()}
-    shown = np.concatenate(list(drawn.values()))
-    across = Scale.around(found.length[shown].tolist(), frame.left, frame.right, least=0.005)
-    up = Scale.around(found.cosine[shown].tolist(), frame.bottom, frame.top, least=0.005)
-    parts = x_axis(across, frame, "length of the feature") + y_axis(up, frame, "cosine to the class’s clean mean")
+    kinds = {"clean": np.flatnonzero(change.clean), "mixed": np.flatnonzero(~change.clean)}
+    drawn = {name: _select(rows) for name, rows in kinds.items()}
+    drawn_rows = np.concatenate(list(drawn.values()))
+    x_scale = Scale.around(change.length[drawn_rows].tolist(), frame.left, frame.right, least=0.005)
+    y_scale = Scale.around(change.cosine[drawn_rows].tolist(), frame.bottom, frame.top, least=0.005)
+    parts = x_axis(x_scale, frame, "length of the feature")
+    parts += y_axis(y_scale, frame, "cosine to the class’s clean mean")
     for name, color, shape in SERIES:
         for row in drawn[name]:
-            parts.append(_mark(across(found.length[row]), up(found.cosine[row]), color, shape, 0.55, found.items[row]))
-    overall = found.overall
+            x, y = x_scale(change.length[row]), y_scale(change.cosine[row])
+            parts.append(_mark(x, y, color, shape, 0.55, change.items[row]))
+    overall = change.overall
     left = frame.left
     for name, color, shape in SERIES:
-        length, cosine = (getattr(measured, name).mean for measured in (overall.length, overall.cosine))
-        told = f"{name}: mean length {length:.4g}, mean cosine {cosine:.3f}"
-        parts.append(_mark(across(length), up(cosine), color, shape, 2.2, told))
+        length, cosine = (getattr(measure, name).mean for measure in (overall.length, overall.cosine))
+        tooltip = f"{name}: mean length {length:.4g}, mean cosine {cosine:.3f}"
+        parts.append(_mark(x_scale(length), y_scale(cosine), color, shape, 2.2, tooltip))
         label = f"{name}, {len(drawn[name])} of {len(kinds[name]):,}"
         parts += [_mark(left + 5, 12, color, shape, 1, name), text(left + 14, 15.5, label)]
         left += 150
-    described = (
-        f"Scatter plot of the features of {len(found.items)} items, clean and mixed: length against cosine to the "
+    description = (
+        f"Scatter plot of the features of {len(change.items)} items, clean and mixed: length against cosine to the "
         "class's clean mean. The table has the means."
     )
-    return picture(WIDTH, HEIGHT, described, parts)
+    return picture(WIDTH, HEIGHT, description, parts)
 
 
-def write_geometry(path: Path, found: FeatureChange, title: str, names: Mapping[str, str] | None = None) -> None:
-    """Write the figure as .svg, or as .html with its table, in which classes have these names."""
+def write_geometry(path: Path, change: FeatureChange, title: str, names: Mapping[str, str] | None = None) -> None:
+    """Write the figure as .svg, or as .html with its table; `names` are the names of classes in it."""
     if path.suffix not in SUFFIXES:
-        raise InputError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    figure = geometry_figure(found)
+        raise InputError(f"{path}: expected a file name that ends in {' or '.join(SUFFIXES)}")
+    figure = geometry_figure(change)
     if path.suffix == ".svg":
         write_svg(path, figure, title)
         return
-    rows = table_rows([*found.classes, found.overall], names)
-    context = {"title": title, "figure": figure, "columns": COLUMNS, "rows": rows, "content": found.to_json()}
+    rows = table_rows([*change.classes, change.overall], names)
+    context = {"title": title, "figure": figure, "columns": COLUMNS, "rows": rows, "content": change.to_json()}
     write_text(path, render("geometry_page.html", context))
 
 
 def table_rows(changes: Sequence[Change], names: Mapping[str, str] | None = None) -> list[list[str]]:
-    """One row per change, as COLUMNS has it: Tables 7 and 8 side by side. Classes have these names, or their labels."""
+    """Build one row per change with the columns COLUMNS: Tables 7 and 8 side by side; `names` replace class labels."""
     return [
         [
             "all" if change.label is None else (names or {}).get(change.label, change.label),
@@ -92,21 +94,21 @@ def table_rows(changes: Sequence[Change], names: Mapping[str, str] | None = None
 
 
 def _interval(interval: Interval | None, digits: int) -> str:
-    """Return a mean with its half-width, e.g. `12.3 ±0.4`."""
+    """Write a mean with its half-width, e.g. `12.3 ±0.4`."""
     if interval is None:
         return "-"
     half = "" if interval.refused else f" ±{interval.half_width:.2g}"
     return f"{interval.mean:.{digits}g}{half}"
 
 
-def _some(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
-    """At most SHOWN of the rows, drawn evenly."""
+def _select(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+    """Select at most SHOWN of the rows at random."""
     order = np.argsort(bits(0, np.arange(len(rows))), kind="stable")
     return sorted(rows[order[:SHOWN]].tolist())
 
 
 def _mark(x: float, y: float, color: int, shape: int, size: float, tooltip: str) -> Markup:
-    place = f"translate({x:.1f} {y:.1f}) scale({size:g})"
+    transform = f"translate({x:.1f} {y:.1f}) scale({size:g})"
     return element(
-        "path", element("title", tooltip), d=MARKERS[shape], transform=place, class_=f"mark c{color % COLORS}"
+        "path", element("title", tooltip), d=MARKERS[shape], transform=transform, class_=f"mark c{color % COLORS}"
     )

@@ -1,4 +1,4 @@
-"""A task on a plane: one panel per task set on the same axes, a color and a shape per class, supports ringed."""
+"""Projection of a task onto a plane: a panel per task set on the same axes, a color and shape per class."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NAMES = {"pca": "PCA", "tsne": "t-SNE"}
 
 
 def projection_part(projection: Projection) -> dict[str, Any]:
-    """Return the heading, one figure per task set, the classes, and how much the plane shows."""
+    """Build the heading, one figure per task set, the legend, and the share of the variance that the plane shows."""
     places = np.concatenate([task.places for task in projection.tasks])
     frame = Box(6, 6, SIDE - 6, SIDE - 6)
-    # One scale for both axes, so that distances are as they are.
+    # One scale for both axes, so that distances are not distorted.
     middle, reach = (places.max(axis=0) + places.min(axis=0)) / 2, float(np.ptp(places, axis=0).max()) / 2 or 1.0
     scales = [
         Scale(float(middle[0]) - 1.06 * reach, float(middle[0]) + 1.06 * reach, frame.left, frame.right),
@@ -41,16 +41,16 @@ def _panel(task: ProjectedTask, frame: Box, scales: Sequence[Scale], projection:
     for index in np.argsort(task.is_query, kind="stable"):  # queries last, on top
         x, y = (scale(float(value)) for scale, value in zip(scales, task.places[index], strict=True))
         slot, query = int(task.slots[index]), bool(task.is_query[index])
-        told = f"{task.items[index]}: {'query' if query else 'support'} of {task.labels[slot]}"
-        parts.append(_mark(x, y, slot, query=query, tooltip=told))
+        tooltip = f"{task.items[index]}: {'query' if query else 'support'} of {task.labels[slot]}"
+        parts.append(_mark(x, y, slot, query=query, tooltip=tooltip))
     counts = f"{int((~task.is_query).sum())} support and {int(task.is_query.sum())} query items"
-    whose = f"{NAMES[projection.how]} of task {projection.task} of {task.sampler} on {projection.encoder}"
-    return picture(SIDE, SIDE, f"{whose}: {counts}.", parts)
+    heading = f"{NAMES[projection.how]} of task {projection.task} of {task.sampler} on {projection.encoder}"
+    return picture(SIDE, SIDE, f"{heading}: {counts}.", parts)
 
 
 def _mark(x: float, y: float, slot: int, *, query: bool, tooltip: str | None = None) -> Markup:
-    """Return the mark of a class: small for a query, large and ringed for a support item."""
-    inner = [element("title", tooltip)] if tooltip else []
-    place = f"translate({x:.1f} {y:.1f}) scale({0.75 if query else 1.6})"
-    kind = f"mark c{slot % COLORS}" + ("" if query else " support")
-    return element("path", *inner, d=MARKERS[slot % len(MARKERS)], transform=place, class_=kind)
+    """Draw the mark of a class: small for a query, large and ringed for a support item."""
+    title = [element("title", tooltip)] if tooltip else []
+    transform = f"translate({x:.1f} {y:.1f}) scale({0.75 if query else 1.6})"
+    class_ = f"mark c{slot % COLORS}" + ("" if query else " support")
+    return element("path", *title, d=MARKERS[slot % len(MARKERS)], transform=transform, class_=class_)

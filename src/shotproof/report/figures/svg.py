@@ -1,6 +1,6 @@
-"""The parts that figures are drawn from: elements, scales, ticks, labels that do not overlap.
+"""Building blocks of figures: elements, scales, ticks, labels that do not overlap.
 
-Every text and attribute is escaped. Colors come from the page's style sheet by class: figures follow its theme.
+Every text and attribute is escaped. Colors come from classes of the page's style sheet, so figures follow its theme.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shotproof.core.storage.whole_files import write_text
 from shotproof.stats.intervals import Interval
 
 FONT_SIZE = 10
-# Mean width of a sans-serif character, generous so that real text stays inside its box.
+# Mean width of a sans-serif character, rounded up so that real text stays inside its box.
 CHARACTER_WIDTH = 0.58 * FONT_SIZE
 MARKERS = (
     "M-3.6 0A3.6 3.6 0 1 0 3.6 0A3.6 3.6 0 1 0-3.6 0Z",
@@ -33,59 +33,60 @@ COLORS = 8
 STYLE = Path(__file__).parents[1] / "pages" / "templates" / "page.css"
 TITLE_HEIGHT = 20
 MARGIN = 8
-ENLARGED = 1.5  # where the file is shown as an image, of the page's smallest size
+ENLARGED = 1.5  # enlargement of a figure in a file of its own, against its smallest size on a page
 
 _OPENING = re.compile(r'<svg viewBox="0 0 (\S+) (\S+)"([^>]*)>')
 
 
 def element(tag: str, *content: str, **attributes: str | float) -> Markup:
-    """One element; `class_` gives `class`, `text_anchor` `text-anchor`. Content is escaped unless it is markup."""
-    written = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items())
-    return Markup(f"<{tag}{written}>{''.join(escape(part) for part in content)}</{tag}>")
+    """Build an element; `class_` becomes `class`, `text_anchor` `text-anchor`. Content that is no markup is escaped."""
+    pairs = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items())
+    return Markup(f"<{tag}{pairs}>{''.join(escape(part) for part in content)}</{tag}>")
 
 
 def picture(width: float, height: float, description: str, parts: Iterable[Markup]) -> Markup:
-    """Return the whole figure, with its text alternative."""
+    """Draw a figure from its parts, with its text alternative."""
     box = f"0 0 {_value(width)} {_value(height)}"
     return element("svg", *parts, viewBox=box, role="img", aria_label=description, class_="figure")
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", class_: str = "tick") -> Markup:
-    """Return a line of text with its baseline at y."""
+    """Draw a line of text with its baseline at y."""
     return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """Return a straight line."""
+    """Draw a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def marker(x: float, y: float, series: int, tooltip: str | None = None) -> Markup:
-    """Return the mark of a series: its own color and shape, so that color alone never tells two apart."""
-    inner = [element("title", tooltip)] if tooltip else []
-    place = f"translate({_value(x)} {_value(y)})"
-    return element("path", *inner, d=MARKERS[series % len(MARKERS)], transform=place, class_=f"mark c{series % COLORS}")
+    """Draw the mark of a series, with its own color and shape, so that series do not differ by color alone."""
+    title = [element("title", tooltip)] if tooltip else []
+    transform = f"translate({_value(x)} {_value(y)})"
+    shape = MARKERS[series % len(MARKERS)]
+    return element("path", *title, d=shape, transform=transform, class_=f"mark c{series % COLORS}")
 
 
 def curve(places: Iterable[tuple[float, float]], series: int) -> Markup:
-    """Return a line through these places, in the color of a series."""
+    """Draw a line through these places, in the color of a series."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     return element("path", d=path, class_=f"curve c{series % COLORS}")
 
 
 def row_name(name: str, length: int, right: float, y: float) -> Markup:
-    """Return the name of a row, left of the frame: shortened, and in full where the pointer rests on it."""
-    full = element("title", name)
-    return element("text", shortened(name, length), full, x=right, y=y, text_anchor="end", class_="name")
+    """Draw the name of a row left of the frame, shortened, with the full name as its tooltip."""
+    tooltip = element("title", name)
+    return element("text", shorten(name, length), tooltip, x=right, y=y, text_anchor="end", class_="name")
 
 
 def names_width(names: Iterable[str], length: int) -> float:
-    """Return the width of the column that `row_name` fills."""
-    return 10 + max(text_width(shortened(name, length)) for name in names)
+    """Compute the width of the column of row names."""
+    return 10 + max(text_width(shorten(name, length)) for name in names)
 
 
-def shortened(content: str, length: int) -> str:
-    """Return the text, with its middle left out where it is longer than `length`."""
+def shorten(content: str, length: int) -> str:
+    """Shorten a text by leaving out its middle, if it is longer than `length`."""
     if len(content) <= length:
         return content
     tail = (length - 1) // 3
@@ -93,13 +94,13 @@ def shortened(content: str, length: int) -> str:
 
 
 def text_width(content: str) -> float:
-    """About how wide a text will be."""
+    """Estimate the width of a text."""
     return len(content) * CHARACTER_WIDTH
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A linear map from values to positions, with round ticks."""
+    """Linear map from values to positions, with round ticks."""
 
     low: float
     high: float
@@ -114,13 +115,13 @@ class Scale:
     def around(
         cls, values: Sequence[float], start: float, end: float, padding: float = 0.06, least: float = 0.5
     ) -> Scale:
-        """A scale that holds all values, with a margin at both ends: a share of their range, but at least so much."""
+        """Build a scale that holds all values, with a margin at both ends: a share of their range, at least `least`."""
         low, high = min(values), max(values)
         margin = max((high - low) * padding, least)
         return cls(low - margin, high + margin, start, end)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """About `count` round values within the scale."""
+        """Choose about `count` round values within the scale."""
         rough = (self.high - self.low) / count
         power = 10 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.8)
@@ -130,7 +131,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle that a label or a mark takes up."""
+    """Rectangle that a label or a mark takes up."""
 
     left: float
     top: float
@@ -138,13 +139,13 @@ class Box:
     bottom: float
 
     def overlaps(self, other: Box) -> bool:
-        """Return whether the two share area."""
+        """Return whether the two boxes overlap."""
         return (
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
-    def inside(self, other: Box) -> bool:
-        """Return whether this lies within the other."""
+    def is_inside(self, other: Box) -> bool:
+        """Return whether this box lies within the other."""
         return (
             self.left >= other.left
             and self.right <= other.right
@@ -154,21 +155,22 @@ class Box:
 
 
 def place_labels(points: Sequence[tuple[float, float]], labels: Sequence[str], frame: Box) -> list[Box | None]:
-    """A box near each point for its label, clear of all points, labels and leaders; None where there is no room."""
+    """Place each point's label in a box near it, clear of points, labels and leaders; None if there is no room."""
     marks = [_square(x, y, 5) for x, y in points]
-    placed: list[Box] = []
+    labels_placed: list[Box] = []
     leaders: list[Box] = []
     boxes: list[Box | None] = [None] * len(points)
-    # The most crowded first: those in the open find room later.
+    # The most crowded points first: isolated points find room later.
     for index in sorted(range(len(points)), key=lambda i: -sum(math.dist(points[i], point) < 40 for point in points)):
         point = points[index]
         for box in _boxes_around(point, text_width(labels[index]), points):
             leader = _leader(*point, box)
-            taken = any(box.overlaps(other) for group in (marks, placed, leaders) for other in group)
-            # A leader may pass over marks, which are drawn above it, but not over another label.
-            if box.inside(frame) and not taken and not any(a.overlaps(b) for a in leader for b in placed):
+            is_taken = any(box.overlaps(other) for group in (marks, labels_placed, leaders) for other in group)
+            # A leader may pass under marks, which are drawn above it, but not over another label.
+            crosses_label = any(a.overlaps(b) for a in leader for b in labels_placed)
+            if box.is_inside(frame) and not is_taken and not crosses_label:
                 boxes[index] = box
-                placed.append(box)
+                labels_placed.append(box)
                 leaders += leader
                 break
     return boxes
@@ -180,7 +182,7 @@ def nearest(x: float, y: float, box: Box) -> tuple[float, float]:
 
 
 def _leader(x: float, y: float, box: Box) -> list[Box]:
-    """Small boxes along the way from a point to its label."""
+    """Cover the leader from a point to its label with small boxes."""
     end_x, end_y = nearest(x, y, box)
     steps = int(math.hypot(end_x - x, end_y - y) // 2)
     return [_square(x + (end_x - x) * i / steps, y + (end_y - y) * i / steps, 1) for i in range(1, steps)]
@@ -191,7 +193,7 @@ def _square(x: float, y: float, half: float) -> Box:
 
 
 def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tuple[float, float]]) -> list[Box]:
-    """Boxes for the label of a point, the clearest first: near to it, and nearer to it than to any other."""
+    """List boxes for the label of a point, the clearest first: near to it, and nearer to it than to other points."""
     height = FONT_SIZE + 1.0
     sides = [(1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (0.0, 1.0)]
     between = [(a * c, b * d) for a, b in ((1, 1), (1, 0.5), (0.5, 1)) for c in (1, -1) for d in (-1, 1)]
@@ -202,11 +204,11 @@ def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tup
             y = point[1] + vertical * (distance + height / 2)
             boxes.append(Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2))
 
-    def unclearness(box: Box) -> float:
-        own = math.dist(point, nearest(*point, box))
-        return own + 20 * any(math.dist(point, nearest(*point, box)) < own for point in points)
+    def ambiguity(box: Box) -> float:
+        distance = math.dist(point, nearest(*point, box))
+        return distance + 20 * any(math.dist(other, nearest(*other, box)) < distance for other in points)
 
-    return sorted(boxes, key=unclearness)
+    return sorted(boxes, key=ambiguity)
 
 
 def _value(value: str | float) -> str:
@@ -214,7 +216,7 @@ def _value(value: str | float) -> str:
 
 
 def x_axis(scale: Scale, frame: Box, label: str, ticks: Sequence[float] | None = None) -> list[Markup]:
-    """Return the axis below a frame, with its grid; ticks are round values unless given."""
+    """Draw the axis below a frame, with its grid; ticks are round values unless given."""
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
     for value in scale.ticks() if ticks is None else ticks:
         x = scale(value)
@@ -224,25 +226,25 @@ def x_axis(scale: Scale, frame: Box, label: str, ticks: Sequence[float] | None =
 
 
 def y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
-    """Return the axis left of a frame, with its grid."""
+    """Draw the axis left of a frame, with its grid."""
     parts = [line(frame.left, frame.top, frame.left, frame.bottom, "axis")]
     for value in scale.ticks():
         y = scale(value)
         parts += [line(frame.left, y, frame.right, y, "grid"), text(frame.left - 6, y + 3.5, _tick(value), "end")]
     x, y = FONT_SIZE, (frame.top + frame.bottom) / 2
-    turned = f"rotate(-90 {x} {y:g})"
-    parts.append(element("text", label, x=x, y=y, transform=turned, text_anchor="middle", class_="axis-label"))
+    rotation = f"rotate(-90 {x} {y:g})"
+    parts.append(element("text", label, x=x, y=y, transform=rotation, text_anchor="middle", class_="axis-label"))
     return parts
 
 
 def whisker(scale: Scale, interval: Interval, at: float, class_: str, *, vertical: bool = False) -> Markup:
-    """Return an interval as a line across, at this height; or upright."""
+    """Draw an interval as a horizontal line at this height, or as a vertical one."""
     low, high = map(scale, ends(interval))
     return line(at, low, at, high, class_) if vertical else line(low, at, high, at, class_)
 
 
 def ends(interval: Interval) -> tuple[float, float]:
-    """Return the interval's ends; a single task gives none, and its mean stands for both."""
+    """Return the interval's ends; both are the mean if there is no interval, as for a single task."""
     if math.isnan(interval.low):
         return interval.mean, interval.mean
     return interval.low, interval.high
@@ -253,18 +255,18 @@ def _tick(value: float) -> str:
 
 
 def write_svg(path: Path, figure: Markup, title: str) -> None:
-    """Write a figure below its title."""
+    """Write a figure with its title above it to a file."""
     opening = _OPENING.match(figure)
-    assert opening, "a figure by svg.picture"
+    assert opening, "expected a figure built by svg.picture"
     width, height = float(opening[1]), float(opening[2])
     parts = [
         element("style", Markup(STYLE.read_text(encoding="utf-8"))),
         text(0, TITLE_HEIGHT - 9, title, class_="axis-label"),
         element("g", Markup(figure[opening.end() :].removesuffix("</svg>")), transform=f"translate(0 {TITLE_HEIGHT})"),
     ]
-    across, down = width + 2 * MARGIN, TITLE_HEIGHT + height + 2 * MARGIN
-    size = f'viewBox="{-MARGIN} {-MARGIN} {across:g} {down:g}" width="{ENLARGED * across:g}"'
-    # Opened by itself, a transparent figure would be on the viewer's own color, which may be that of its text.
-    ground = 'style="background: var(--paper)"'
+    full_width, full_height = width + 2 * MARGIN, TITLE_HEIGHT + height + 2 * MARGIN
+    size = f'viewBox="{-MARGIN} {-MARGIN} {full_width:g} {full_height:g}" width="{ENLARGED * full_width:g}"'
+    # A transparent figure would be shown on the viewer's own background, which may have the color of its text.
+    background = 'style="background: var(--paper)"'
     inner = "".join(parts)
-    write_text(path, f'<svg xmlns="http://www.w3.org/2000/svg" {size} {ground}{opening[3]}>{inner}</svg>\n')
+    write_text(path, f'<svg xmlns="http://www.w3.org/2000/svg" {size} {background}{opening[3]}>{inner}</svg>\n')

@@ -1,6 +1,6 @@
-"""A leaderboard as a static site: one page with all classifiers, one page per classifier, all data in one file.
+"""Leaderboard as a static site: one page with all classifiers, one page per classifier, all data in one file.
 
-Browsers load no modules and no JSON for a page that was opened as a file. So the modules are joined to one plain
+Browsers do not load modules or JSON for a page that was opened as a file. So the modules are joined into one plain
 script, and the data is a script too.
 """
 
@@ -32,13 +32,13 @@ STATIC = Path(__file__).parent / "static"
 INDEX, DATA, SCRIPT, PAGES = "index.html", "data.js", "leaderboard.js", "classifiers"
 MODULES = (EXPLORER_STATIC / "dom.js", *(STATIC / name for name in ("order.js", "table.js", "scatter.js", SCRIPT)))
 COPIED = (TEMPLATES / "page.css", STATIC / "leaderboard.css", EXPLORER_STATIC / "icon.svg")
-DECIMALS = 3  # of numbers in the data: more than a page shows
+DECIMALS = 3  # decimals of numbers in the data: more than a page shows
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
 def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
-    """Return all files of the site, by their paths; the same leaderboard gives the same bytes."""
+    """Yield the path and the content of each file of the site; the same leaderboard gives the same bytes."""
     templates = environment()
     pages = [page_name(entry) for entry in board.entries]
     media = {axis.medium for axis in board.axes}
@@ -49,21 +49,24 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
         "meaning": meanings(medium)[board.covers],
         "mixed": len({column.covers for column in board.columns}) > 1,
     }
-    index = templates.get_template("leaderboard.html")
+    index_template = templates.get_template("leaderboard.html")
     axes = [
-        {"name": axis.name, "data_set": axis.data_set, "about": _about(axis), "digest": axis.sets.tasks.digest}
+        {"name": axis.name, "data_set": axis.data_set, "about": _describe(axis), "digest": axis.sets.tasks.digest}
         for axis in board.axes
     ]
     several = len(board.data_sets) > 1
-    yield INDEX, index.render(shared, up="", title=title, board=board, lead=_lead(board), axes=axes, several=several)
+    yield (
+        INDEX,
+        index_template.render(shared, up="", title=title, board=board, lead=_lead(board), axes=axes, several=several),
+    )
     yield DATA, f"globalThis.leaderboard = JSON.parse({json.dumps(_json(_data(board, pages)))});\n"
-    yield SCRIPT, joined_modules(MODULES)
+    yield SCRIPT, join_modules(MODULES)
     for path in COPIED:
         yield path.name, path.read_text(encoding="utf-8")
     template = templates.get_template("leaderboard_classifier.html")
     columns = {(column.axis, column.quantity, column.metric): column for column in board.columns}
-    spreads = {key: _quantiles(one) for key, one in columns.items()}
-    for place, (entry, page) in enumerate(zip(board.entries, pages, strict=True)):
+    quantiles = {key: _quantiles(column) for key, column in columns.items()}
+    for index, (entry, page) in enumerate(zip(board.entries, pages, strict=True)):
         yield (
             f"{PAGES}/{page}",
             template.render(
@@ -73,51 +76,51 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
                 board_title=title,
                 covers=board.covers,
                 entry=entry,
-                from_card=bool(entry.told),
-                tables=_tables(board, columns, entry, place),
-                figures=_figures(board, columns, spreads, place),
+                from_card=bool(entry.statements),
+                tables=_tables(board, columns, entry, index),
+                figures=_figures(board, columns, quantiles, index),
             ),
         )
 
 
 def title_of(entry: BoardEntry) -> str:
-    """Return the method and its encoder, as in a sentence; a name that cannot be seen is told."""
+    """Return the method and its encoder, as in a sentence; `(no name)` if both are empty."""
     return str(entry.classifier).strip() or "(no name)"
 
 
 def page_name(entry: BoardEntry) -> str:
-    """Return the file of a classifier's page: readable, and its own also where letters' case does not count."""
+    """Return the file name of a classifier's page: readable, and unique even on case-insensitive file systems."""
     readable = re.sub(r"[^a-z0-9]+", "-", str(entry.classifier).lower()).strip("-")[:60]
     digest = hashlib.sha256("\0".join(entry.classifier).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{readable or 'classifier'}-{digest[:10]}.html"
 
 
-def joined_modules(paths: Iterable[Path]) -> str:
-    """Modules as one plain script, in an order in which each comes after what it imports."""
+def join_modules(paths: Iterable[Path]) -> str:
+    """Join modules into one plain script; each path comes after those that it imports."""
     texts = [_EXPORT.sub("", _IMPORT.sub("", path.read_text(encoding="utf-8"))) for path in paths]
     return '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
 
 
 def _lead(board: Leaderboard) -> str:
-    on = listed([name or "the data" for name in board.data_sets])
-    return f"{counted(len(board.entries), 'few-shot classifier')} on {on}, each axis on one set of tasks."
+    data = listed([name or "the data" for name in board.data_sets])
+    return f"{counted(len(board.entries), 'few-shot classifier')} on {data}. Each axis is measured on one task set."
 
 
-def _about(axis: BoardAxis) -> str:
-    """What an axis is, in a sentence or two."""
-    slot, sets = axis.slot, axis.sets
-    stresses = NAMES.get(sets.axis, f"Tasks by the sampler {sets.tasks.sampler}")
-    shots = counted(slot.shot, "shot") if slot.shot else "several shots"
-    sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
-    queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"
-    against = f" The reference is {sets.reference.sampler} tasks" if sets.reference else ""
-    placebo = f"; the placebo has the {nouns(axis.medium)} of each class shuffled" if sets.placebo else ""
-    searched = " The tasks were searched in the features of one encoder." if sets.tasks.searched_in else ""
-    return f"{stresses}: {sizes} and {queries}.{against}{placebo}{'.' if against else ''}{searched}"
+def _describe(axis: BoardAxis) -> str:
+    """Describe an axis in a sentence or two."""
+    key, sets = axis.key, axis.sets
+    stress = NAMES.get(sets.axis, f"Tasks by the sampler {sets.tasks.sampler}")
+    shots = counted(key.shot, "shot") if key.shot else "several shots"
+    sizes = f"{counted(sets.tasks.tasks, 'task')} with {key.way or 'several'} ways, {shots}"
+    queries = f"{counted(key.query, 'query', 'queries')} per class" if key.query else "varying numbers of queries"
+    reference = f" The reference is {sets.reference.sampler} tasks" if sets.reference else ""
+    placebo = f"; in the placebo, the {nouns(axis.medium)} of each class are shuffled" if sets.placebo else ""
+    searched = " The tasks were selected in the features of one encoder." if sets.tasks.searched_in else ""
+    return f"{stress}: {sizes} and {queries}.{reference}{placebo}{'.' if reference else ''}{searched}"
 
 
 def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
-    places = {axis.sets.tasks.digest: place for place, axis in enumerate(board.axes)}
+    positions = {axis.sets.tasks.digest: index for index, axis in enumerate(board.axes)}
     data_sets = board.data_sets
     return {
         "level": level(board.level),
@@ -128,8 +131,8 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
             {
                 "dataSet": data_sets.index(axis.data_set),
                 "name": axis.name,
-                "about": _about(axis),
-                "reference": places.get(axis.sets.reference.digest) if axis.sets.reference else None,
+                "about": _describe(axis),
+                "reference": positions.get(axis.sets.reference.digest) if axis.sets.reference else None,
             }
             for axis in board.axes
         ],
@@ -142,7 +145,7 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
         "pairs": [
             {
                 "columns": pair,
-                "r": _rounded(board.correlations[pair]),
+                "r": _round(board.correlations[pair]),
                 "beaten": np.packbits(beaten).tobytes().hex(),
             }
             for pair, beaten in board.beaten.items()
@@ -152,19 +155,19 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
 
 def _column(column: Column) -> dict[str, Any]:
     intervals = {
-        name: [None if interval is None else _rounded(getattr(interval, name)) for interval in column.intervals]
+        name: [None if interval is None else _round(getattr(interval, name)) for interval in column.intervals]
         for name in ("mean", "low", "high")
     }
     ranks = {name: [rank and getattr(rank, name) for rank in column.ranks] for name in ("best", "worst")}
-    of = sum(rank is not None for rank in column.ranks)
-    about = {"axis": column.axis, "quantity": column.quantity, "metric": column.metric, "covers": column.covers}
-    return {**about, "of": of, **intervals, **ranks}
+    ranked = sum(rank is not None for rank in column.ranks)
+    keys = {"axis": column.axis, "quantity": column.quantity, "metric": column.metric, "covers": column.covers}
+    return {**keys, "of": ranked, **intervals, **ranks}
 
 
 def _tables(
-    board: Leaderboard, columns: dict[Any, Column], entry: BoardEntry, place: int
+    board: Leaderboard, columns: dict[Any, Column], entry: BoardEntry, index: int
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """One table per data set that the classifier is measured on."""
+    """Build one table per data set that the classifier is measured on."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for number, axis in enumerate(board.axes):
         row: dict[str, Any] = {}
@@ -173,45 +176,44 @@ def _tables(
             *(("lost_acc", "skill_lost", "acc"), ("lost_wacc", "skill_lost", "wacc")),
         ):
             column = columns.get((number, quantity, metric))
-            interval = None if column is None else column.intervals[place]
-            row[name] = column and interval and {"interval": interval, "rank": column.ranks[place]}
+            interval = None if column is None else column.intervals[index]
+            row[name] = column and interval and {"interval": interval, "rank": column.ranks[index]}
         if any(row.values()):
-            verdict, advice = entry.told.get(number, ("", ""))
+            verdict, advice = entry.statements.get(number, ("", ""))
             row |= {"name": axis.name, "verdict": typeset(verdict), "advice": advice}
             tables.setdefault(axis.data_set, []).append({**row, "digest": axis.sets.tasks.digest})
     return list(tables.items())
 
 
 def _figures(
-    board: Leaderboard, columns: dict[Any, Column], spreads: dict[Any, tuple[float, ...]], place: int
+    board: Leaderboard, columns: dict[Any, Column], quantiles: dict[Any, tuple[float, ...]], index: int
 ) -> list[Markup]:
-    """Where the classifier stands in the leaderboard's metric: by accuracy, and by skill lost."""
+    """Draw where the classifier stands in the leaderboard's metric: by accuracy, and by skill lost."""
     figures = []
     names = {"acc": "accuracy (%)", "wacc": "worst-class accuracy (%)"}
     for quantity, label in (("accuracy", names[board.metric]), ("skill_lost", "skill lost (%), less is better")):
         rows = []
         for number, axis in enumerate(board.axes):
             column = columns.get((number, quantity, board.metric))
-            own = column and column.intervals[place]
-            if own and not math.isnan(own.mean):
-                of_data = f"{axis.slot.data_set}: " if len(board.data_sets) > 1 else ""
-                others = spreads[number, quantity, board.metric]
-                rows.append(Standing(f"{of_data}{axis.name}", own, others))
+            interval = column and column.intervals[index]
+            if interval and not math.isnan(interval.mean):
+                data_set = f"{axis.key.data_set}: " if len(board.data_sets) > 1 else ""
+                rows.append(Standing(f"{data_set}{axis.name}", interval, quantiles[number, quantity, board.metric]))
         if rows:
             figures.append(standing(rows, label, f"{label} among all classifiers"))
     return figures
 
 
 def _quantiles(column: Column) -> tuple[float, ...]:
-    """Return the least, the quartiles and the most."""
+    """Return the minimum, the quartiles and the maximum."""
     means = [interval.mean for interval in column.intervals if interval is not None and not math.isnan(interval.mean)]
     return tuple(np.quantile(means, (0, 0.25, 0.5, 0.75, 1)).tolist()) if means else (math.nan,) * 5
 
 
-def _rounded(value: float) -> float | None:
+def _round(value: float) -> float | None:
     return None if math.isnan(value) else round(value, DECIMALS) + 0.0
 
 
 def _json(value: Any) -> str:
-    """Without any character that begins markup, wherever it may be put."""
+    """Write JSON without the character that begins markup, so that it is safe anywhere in a page."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,1 +1,1 @@
-"""Pages that open offline."""
+"""HTML pages that open offline."""

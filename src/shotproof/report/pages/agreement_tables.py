@@ -1,4 +1,4 @@
-"""Whether seeds and detectors agree: what varies with the seed, and with the detector that found the attributes."""
+"""Agreement between seeds, and between the detectors that found the attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shotproof.stats.intervals import Interval
 
 
 def seed_rows(comparison: Comparison) -> list[EstimateRow]:
-    """One row per task set or gap, and classifier, where there is more than one seed; by Acc."""
+    """Collect the rows of task sets and gaps that have more than one seed; by Acc."""
     rows = [*comparison.rows("accuracy", "acc"), *comparison.rows("gap", "acc")]
     return [row for row in rows if row.deviation is not None]
 
@@ -22,8 +22,8 @@ class DetectorTable:
     """wAcc with each detector's attributes, one row per classifier (FewSTAB, Tables 6, S8 and S11).
 
     columns: the metric on the tasks of each detector
-    rows: a classifier with its interval in each column, None where it was not evaluated
-    agreements: the pairs of these detectors
+    rows: each classifier with its interval in each column; None if it was not evaluated
+    agreements: agreement between pairs of these detectors
     """
 
     name: str
@@ -33,7 +33,7 @@ class DetectorTable:
 
 
 def detector_tables(comparison: Comparison) -> list[DetectorTable]:
-    """One table per design and sampler that was given several detectors' attributes."""
+    """Build one table per design and sampler that was used with the attributes of several detectors."""
     tables = []
     for block in comparison.blocks:
         by_sampler: dict[str, list[DetectorAgreement]] = {}
@@ -48,10 +48,13 @@ def _table(comparison: Comparison, block: Block, agreements: list[DetectorAgreem
     groups = [block.group(label) for label in labels]
     rows = [
         (
-            comparison.classifier_name(one),
-            [row.intervals["wacc"][comparison.first_covers] if (row := group.row(one)) else None for group in groups],
+            comparison.classifier_name(classifier),
+            [
+                row.intervals["wacc"][comparison.first_covers] if (row := group.row(classifier)) else None
+                for group in groups
+            ],
         )
-        for one in dict.fromkeys(row.classifier for group in groups for row in group.rows)
+        for classifier in dict.fromkeys(row.classifier for group in groups for row in group.rows)
     ]
     columns = [metric_symbol("wAcc", label) for label in labels]
     return DetectorTable(comparison.design_name(block.design), columns, rows, agreements)

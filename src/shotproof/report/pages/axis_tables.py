@@ -1,4 +1,4 @@
-"""What is lost, one section per axis: the table, and the figures in points, in skill and of accuracy."""
+"""Losses, one section per axis: the table, and figures of points lost, skill lost and accuracy."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ HEADINGS: dict[Axis, str] = {
     "contexts": "What happens when the {context} changes?",
     "conditions": "What happens when conditions differ?",
     "difficulty": "What happens on hard tasks?",
-    "classes": "What happens when classes are alike?",
-    "queries": "What happens when queries are unequal?",
+    "classes": "What happens when classes are similar?",
+    "queries": "What happens when classes have unequal numbers of queries?",
 }
 NAMES: dict[str, str] = {
     SHOTS: "Random tasks",
     **{"attributes": "Attributes", "contexts": "Contexts", "conditions": "Conditions", "difficulty": "Hard tasks"},
-    **{"classes": "Alike classes", "queries": "Unequal queries"},
+    **{"classes": "Similar classes", "queries": "Unequal queries"},
 }
 
-Names = Mapping[tuple[Design, str], str]  # what figures call the task sets of a section
+Names = Mapping[tuple[Design, str], str]  # names of the task sets of a section in figures
 
 
 @dataclass(frozen=True)
 class BarFigure:
-    """Bars, one panel per encoder (of a single method one for all), and the names of the series."""
+    """Bars, one panel per encoder (or a single one for a single method), and the names of the series."""
 
     panels: list[tuple[str, Markup]]
     keys: list[tuple[str, str]]
@@ -46,11 +46,11 @@ class BarFigure:
 
 @dataclass(frozen=True)
 class AxisSection:
-    """One axis: a row per classifier, design and task set, by the gap; and its figures.
+    """One axis: a row per classifier, design and task set, sorted by the gap, and figures.
 
-    heading: the question that it answers
-    labels: what marks of the scatters are labeled by
-    points, skill: what is lost, in points (beyond the placebo where there is one) and in percent of the skill
+    heading: question that the section answers
+    labels: whether marks of the scatters are labeled by encoder or by method
+    points, skill: loss in points (beyond the placebo if there is one), and in percent of the skill
     """
 
     axis: Axis
@@ -66,7 +66,7 @@ class AxisSection:
 
     @property
     def name(self) -> str:
-        """What the contents call it."""
+        """Return the section's name in the table of contents."""
         return NAMES[self.axis]
 
     @property
@@ -76,16 +76,16 @@ class AxisSection:
 
     @property
     def references(self) -> list[str]:
-        """What they are measured against."""
+        """Return the references of these task sets."""
         return list(dict.fromkeys(str(row.reference) for row in self.rows))
 
     def metric(self, name: str, labels: list[str]) -> str:
-        """Return a metric on the only set of these, by its symbol, or on any of them."""
+        """Name a metric by its symbol if there is a single set, otherwise as a metric on the row's set."""
         return metric_symbol(name, labels[0]) if len(labels) == 1 else f"{name} on the set"
 
 
 def axis_sections(comparison: Comparison) -> list[AxisSection]:
-    """One section per axis that something was measured on, in the order of `HEADINGS`."""
+    """Build one section per measured axis, in the order of `HEADINGS`."""
     sections = []
     metric = METRIC_NAMES[comparison.metric]
     for axis in HEADINGS:
@@ -93,21 +93,21 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
         if not rows:
             continue
         several = len({row.tasks for row in rows}) > 1
-        named = {
+        names = {
             (row.design, row.tasks): f"{row.tasks}, " * several + comparison.design_name(row.design) for row in rows
         }
         excesses = comparison.rows("excess", axis=axis)
-        beyond = {(row.design, row.tasks) for row in excesses}
-        lost = [*(row for row in rows if (row.design, row.tasks) not in beyond), *excesses]
+        with_excess = {(row.design, row.tasks) for row in excesses}
+        losses = [*(row for row in rows if (row.design, row.tasks) not in with_excess), *excesses]
         sections.append(
             AxisSection(
                 axis,
                 rows,
-                _scatters(comparison, rows, named),
+                _scatters(comparison, rows, names),
                 [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoder_names.values())],
-                _bars(comparison, lost, named, f"{metric} lost (points)"),
-                _bars(comparison, comparison.rows("skill_lost", axis=axis), named, f"skill lost in {metric} (%)"),
-                "encoder" if _tells_encoders(comparison) else "method",
+                _bars(comparison, losses, names, f"{metric} lost (points)"),
+                _bars(comparison, comparison.rows("skill_lost", axis=axis), names, f"skill lost in {metric} (%)"),
+                "encoder" if _compares_encoders(comparison) else "method",
                 context_panels(comparison) if axis == "contexts" else [],
                 HEADINGS[axis].format(context=comparison.context.replace("_", " ")),
                 bool(excesses),
@@ -116,14 +116,14 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
     return sections
 
 
-def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], named: Names) -> list[tuple[str, Markup]]:
-    """Return the reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
+def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], names: Names) -> list[tuple[str, Markup]]:
+    """Draw the reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
     panels = []
-    for (design, label), name in named.items():
-        chosen = [row for row in rows if (row.design, row.tasks) == (design, label)]
-        accuracy, worst = metric_symbol("Acc", str(chosen[0].reference)), metric_symbol("wAcc", label)
+    for (design, label), name in names.items():
+        set_rows = [row for row in rows if (row.design, row.tasks) == (design, label)]
+        accuracy, worst = metric_symbol("Acc", str(set_rows[0].reference)), metric_symbol("wAcc", label)
         points = []
-        for row in chosen:
+        for row in set_rows:
             x, y = (
                 comparison.number(row, "accuracy", "acc", row.reference),
                 comparison.number(row, "accuracy", "wacc"),
@@ -131,45 +131,45 @@ def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], named: Names)
             assert x is not None
             assert y is not None
             encoder, method = row.classifier
-            label = comparison.encoder_names[encoder] if _tells_encoders(comparison) else method
+            label = comparison.encoder_names[encoder] if _compares_encoders(comparison) else method
             title = comparison.classifier_title(row.classifier)
             points.append(Point(label, title, comparison.encoders.index(encoder), x, y))
-        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
-        figure = scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{described} The table has the values.")
+        description = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
+        figure = scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{description} The table has the values.")
         panels.append((name, figure))
     return panels
 
 
-def _bars(comparison: Comparison, rows: Sequence[EstimateRow], named: Names, unit: str) -> BarFigure:
-    """One panel per encoder with a row per method, or of a single method one panel with a row per encoder.
+def _bars(comparison: Comparison, rows: Sequence[EstimateRow], names: Names, unit: str) -> BarFigure:
+    """Draw one panel per encoder with a row per method, or for a single method one panel with a row per encoder.
 
-    A row has one bar per design and task set; all are on one scale. What has no number is left out.
+    A row has one bar per design and task set; all bars are on one scale. Rows without a number are left out.
     """
-    shown = [row for row in rows if row.interval.has_mean]
-    tints = {key: index + (len(named) == 1) for index, key in enumerate(named)}  # the first is pale beside others
-    domain = gap_domain([row.interval for row in shown])
-    by_encoder = _tells_encoders(comparison)
+    with_mean = [row for row in rows if row.interval.has_mean]
+    tints = {key: index + (len(names) == 1) for index, key in enumerate(names)}  # the first tint is too pale alone
+    domain = gap_domain([row.interval for row in with_mean])
+    by_encoder = _compares_encoders(comparison)
     bars: dict[str, dict[str, list[Bar]]] = {}
-    for row in shown:
+    for row in with_mean:
         encoder, key = comparison.encoder_names[row.classifier.encoder], (row.design, row.tasks)
         panel, name = (row.classifier.method, encoder) if by_encoder else (encoder, row.classifier.method)
-        bars.setdefault(panel, {}).setdefault(name, []).append(Bar(tints[key], named[key], row.interval))
+        bars.setdefault(panel, {}).setdefault(name, []).append(Bar(tints[key], names[key], row.interval))
     panels = []
     for panel, groups in bars.items():
-        what = f"{len(groups)} encoders with {panel}" if by_encoder else f"{len(groups)} methods on encoder {panel}"
-        described = f"Bars of {what}: {unit}. The table has the values."
-        panels.append((panel, gap_bars(list(groups.items()), domain, unit, described)))
-    keys = [(f"t{tints[key] % 6}", name) for key, name in named.items()]
+        content = f"{len(groups)} encoders with {panel}" if by_encoder else f"{len(groups)} methods on encoder {panel}"
+        description = f"Bars of {content}: {unit}. The table has the values."
+        panels.append((panel, gap_bars(list(groups.items()), domain, unit, description)))
+    keys = [(f"t{tints[key] % 6}", name) for key, name in names.items()]
     return BarFigure(panels, keys, {row.classifier.encoder for row in rows} != {UNKNOWN})
 
 
-def _tells_encoders(comparison: Comparison) -> bool:
-    """Return whether classifiers differ in their encoder alone."""
+def _compares_encoders(comparison: Comparison) -> bool:
+    """Return whether the classifiers differ only in their encoder."""
     return len(comparison.methods) == 1 and len(comparison.encoders) > 1
 
 
 def alone_rows(comparison: Comparison) -> list[EstimateRow]:
-    """Accuracies on task sets that are neither measured against a reference nor one."""
+    """Collect the accuracies on task sets that have no reference and are none."""
     gaps = comparison.rows("gap")
-    used = {(row.design, label) for row in gaps for label in (row.tasks, row.reference)}
-    return [row for row in comparison.rows("accuracy", "acc") if (row.design, row.tasks) not in used]
+    compared = {(row.design, label) for row in gaps for label in (row.tasks, row.reference)}
+    return [row for row in comparison.rows("accuracy", "acc") if (row.design, row.tasks) not in compared]

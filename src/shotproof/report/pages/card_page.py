@@ -1,4 +1,4 @@
-"""The robustness card as one page that opens offline, with its figure and its badge beside it."""
+"""Robustness card as one page that opens offline, with its figure and badge as separate files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE_FILE, FIGURE_FILE, BADGE_FILE = "card.html", "card.svg", "badge.svg"
 
 @dataclass(frozen=True)
 class ShownCost:
-    """What costs most, with one of its tasks as it is shown."""
+    """Cost of an attribute or context, with one example task."""
 
     cost: CardCost
     name: str
@@ -36,9 +36,9 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
     """Write card.html, card.svg and badge.svg.
 
     Args:
-        folder: where they go
-        card: what is shown
-        catalog: that has the files of its examples; without it the page shows none
+        folder: folder for the files
+        card: card to show
+        catalog: catalog with the files of the examples; without it the page shows no examples
     """
     album = Album()
     figure = axes_figure(card)
@@ -50,7 +50,9 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
         "figure": figure,
         "phone_figure": axes_figure(card, PHONE_PANEL),
         "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],
-        "axes": [(axis, NAMES.get(axis.axis, "Other tasks"), _shown(axis, album, catalog, card)) for axis in card.axes],
+        "axes": [
+            (axis, NAMES.get(axis.axis, "Other tasks"), _show_costs(axis, album, catalog, card)) for axis in card.axes
+        ],
         "album": album,
         "min_tasks": MIN_TASKS,
     }
@@ -59,18 +61,19 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
     write_text(folder / BADGE_FILE, badge(card))
 
 
-def _shown(axis: CardAxis, album: Album, catalog: Catalog | None, card: Card) -> list[ShownCost]:
-    shown = []
+def _show_costs(axis: CardAxis, album: Album, catalog: Catalog | None, card: Card) -> list[ShownCost]:
+    """Build the costs of an axis with their examples, as far as the catalog has their items."""
+    shown_costs = []
     column = card.context if axis.axis == "contexts" else CONTEXT
     for cost in axis.costs:
         for example in cost.examples if catalog is not None else ():
             assert catalog is not None
             try:
                 support, missed = (
-                    album.thumbnails(list(one), catalog, column) for one in (example.support, example.missed)
+                    album.thumbnails(list(items), catalog, column) for items in (example.support, example.missed)
                 )
-            except InputError:  # of another catalog
+            except InputError:  # the example belongs to another catalog
                 continue
             name = catalog.class_names.get(example.label, example.label)
-            shown.append(ShownCost(cost, name, example.task, support, missed))
-    return shown
+            shown_costs.append(ShownCost(cost, name, example.task, support, missed))
+    return shown_costs

@@ -1,4 +1,4 @@
-"""All that a page shows, computed: the page only draws it."""
+"""Content of a page: computed elsewhere, only drawn by the page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shotproof.stats.costs import AttributeCosts
 
 @dataclass(frozen=True)
 class GalleryTask:
-    """A task to show, under the name of its task set, with the catalog that has its files."""
+    """Task to show, with the name of its task set and the catalog that has its files."""
 
     set_name: str
     chosen: ChosenTask
@@ -28,7 +28,7 @@ class GalleryTask:
 
 @dataclass(frozen=True)
 class SetCosts:
-    """What the planted attributes of a task set cost the classifier in focus there, under the set's name."""
+    """Costs of a task set's planted attributes to one classifier, with the name of the set."""
 
     name: str
     classifier: str
@@ -37,7 +37,7 @@ class SetCosts:
 
 @dataclass(frozen=True)
 class ExplainedTasks:
-    """Why a task set is hard, under its name, with examples; the catalog has their files, if it is there."""
+    """Explanation of why a task set is hard, with its name and examples; the catalog, if any, has their files."""
 
     name: str
     explanation: Explanation
@@ -47,9 +47,9 @@ class ExplainedTasks:
 
 @dataclass(frozen=True)
 class PageContent:
-    """The numbers of a page, and the inputs that they are from.
+    """Numbers of a page, and the inputs that they were computed from.
 
-    experiment: the name of the experiment's file, where the page is of its run
+    experiment: name of the experiment file, if the page belongs to its run
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Tasks with thumbnails: support and query of each class, its planted attribute, and which queries were missed."""
+"""Tasks with thumbnails: support and query of each class, its planted attribute, and the missed queries."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from shotproof.report.pages.content import GalleryTask
 from shotproof.results.evaluated import Classifier
 
 PLANTED = "planted"
-SHOWN_ITEMS = 400  # of a task, but those of two classes at least
+SHOWN_ITEMS = 400  # items per task, but at least those of two classes
 
 
 @dataclass(frozen=True)
 class ShownClass:
-    """One class of a shown task, under its name for people.
+    """One class of a shown task, with its name for readers.
 
-    attribute: that its support holds; what: what it is called, `planted` or the name of the contexts
+    attribute: attribute of its support; attribute_kind: `planted` or the name of the contexts
     """
 
     name: str
     attribute: str | None
-    what: str
+    attribute_kind: str
     support: list[Thumbnail]
     query: list[Thumbnail]
 
 
 @dataclass(frozen=True)
 class ShownAnswers:
-    """One classifier on one shown task, one value per class: correct answers, and missed positions where known."""
+    """One classifier on one shown task, one value per class: correct answers, and missed positions if known."""
 
     correct: list[int]
     missed: list[list[int] | None]
@@ -42,9 +42,9 @@ class ShownAnswers:
 
 @dataclass(frozen=True)
 class ShownTask:
-    """One task: its number in its set, how hard it is there, and its classes.
+    """One task: its number in its set, its rank by hardness there, and its classes.
 
-    answers: one entry per classifier of the gallery; None where that classifier was not evaluated on this set
+    answers: one entry per classifier of the gallery; None if that classifier was not evaluated on this set
     """
 
     number: int
@@ -59,42 +59,42 @@ class ShownTask:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The shown tasks, and the classifiers to choose from."""
+    """Tasks shown, and the classifiers to choose from."""
 
     tasks: list[ShownTask]
     classifiers: list[Classifier]
 
     def marks(self) -> list[list[dict[str, Any] | None]]:
-        """What the page's script needs to switch classifiers: answers by task, then by classifier."""
+        """Return the answers by task, then by classifier, for the page's script to switch classifiers."""
         return [[asdict(answers) if answers else None for answers in task.answers] for task in self.tasks]
 
 
 def make_gallery(tasks: Sequence[GalleryTask], album: Album, only: Collection[Classifier] | None = None) -> Gallery:
-    """Show the tasks, as many as the album has room for, but at least one, and the answers of `only` these."""
+    """Build a gallery of as many tasks as the album has room for, but at least one, with the answers of `only`."""
     answered = dict.fromkeys(answer.classifier for task in tasks for answer in task.chosen.answered.answers)
-    classifiers = [one for one in answered if only is None or one in only]
-    shown: list[ShownTask] = []
+    classifiers = [classifier for classifier in answered if only is None or classifier in only]
+    shown_tasks: list[ShownTask] = []
     with current_runtime().progress_bar("thumbnails", len(tasks)) as advance:
-        for given in tasks:
-            rows = _rows(given)
+        for task in tasks:
+            rows = _rows(task)
             items = [item for row in rows for side in ("support", "query") for item in row[side]]
-            if not shown or album.has_room_for(items, given.catalog):
-                shown.append(_show(given, rows, classifiers, album))
+            if not shown_tasks or album.has_room_for(items, task.catalog):
+                shown_tasks.append(_show_task(task, rows, classifiers, album))
             advance(1)
-    return Gallery(shown, classifiers)
+    return Gallery(shown_tasks, classifiers)
 
 
-def _show(
-    given: GalleryTask, rows: Sequence[dict[str, Any]], classifiers: Sequence[Classifier], album: Album
+def _show_task(
+    task: GalleryTask, rows: Sequence[dict[str, Any]], classifiers: Sequence[Classifier], album: Album
 ) -> ShownTask:
-    chosen, catalog = given.chosen, given.catalog
-    own_column = chosen.answered.tasks.record.context_column
-    column, what = own_column or CONTEXT, own_column.replace("_", " ") if own_column else PLANTED
+    chosen, catalog = task.chosen, task.catalog
+    context_column = chosen.answered.tasks.record.context_column
+    column, kind = context_column or CONTEXT, context_column.replace("_", " ") if context_column else PLANTED
     classes = [
         ShownClass(
             catalog.class_names.get(row["label"], row["label"]),
             row["attribute"],
-            what,
+            kind,
             album.thumbnails(row["support"], catalog, column),
             album.thumbnails(row["query"], catalog, column),
         )
@@ -110,7 +110,7 @@ def _show(
     }
     return ShownTask(
         number=rows[0]["task"],
-        set_name=given.set_name,
+        set_name=task.set_name,
         accuracy=chosen.accuracy,
         rank=chosen.rank,
         tasks_in_set=len(chosen.answered.tasks),
@@ -120,29 +120,29 @@ def _show(
     )
 
 
-def _rows(given: GalleryTask) -> list[dict[str, Any]]:
-    """Return the rows of a task; of one with very many items, those of its first classes."""
-    rows = given.chosen.rows
-    found: list[dict[str, Any]] = given.chosen.answered.tasks.table.slice(rows[0], len(rows)).to_pylist()
-    items = itertools.accumulate(len(row["support"]) + len(row["query"]) for row in found)
-    return found[: max(2, sum(count <= SHOWN_ITEMS for count in items))]
+def _rows(task: GalleryTask) -> list[dict[str, Any]]:
+    """Return the rows of a task; if it has too many items, those of its first classes."""
+    indices = task.chosen.rows
+    rows: list[dict[str, Any]] = task.chosen.answered.tasks.table.slice(indices[0], len(indices)).to_pylist()
+    items = itertools.accumulate(len(row["support"]) + len(row["query"]) for row in rows)
+    return rows[: max(2, sum(count <= SHOWN_ITEMS for count in items))]
 
 
 @dataclass(frozen=True)
 class ShownFooled:
-    """A query with its class's name for people, and the name of the class that it was called."""
+    """Misclassified query with the names of its class and of the predicted class for readers."""
 
-    found: FooledQuery
+    fooled_query: FooledQuery
     name: str
-    called: str
+    predicted: str
     query: Thumbnail
     own_support: list[Thumbnail]
-    called_support: list[Thumbnail]
+    predicted_support: list[Thumbnail]
 
 
 @dataclass(frozen=True)
 class FooledPart:
-    """The section: what it is about, and the examples."""
+    """Section on fooled queries, with its examples."""
 
     fooled: Fooled
     classifier: str
@@ -151,20 +151,21 @@ class FooledPart:
 
 
 def fooled_part(fooled: Fooled, comparison: Comparison, album: Album) -> FooledPart:
-    """Return the examples with their items in the album."""
+    """Build the section, with the items of its examples in the album."""
     column = fooled.column or CONTEXT
     names = fooled.catalog.class_names
 
-    def shown(one: FooledQuery) -> ShownFooled:
-        query, own, called = (
+    def show(example: FooledQuery) -> ShownFooled:
+        query, own_support, predicted_support = (
             album.thumbnails(items, fooled.catalog, column)
-            for items in ([one.item], one.own_support, one.called_support)
+            for items in ([example.item], example.own_support, example.called_support)
         )
-        return ShownFooled(one, names[one.label], names[one.called], query[0], own, called)
+        name, predicted = names[example.label], names[example.called]
+        return ShownFooled(example, name, predicted, query[0], own_support, predicted_support)
 
     return FooledPart(
         fooled,
         comparison.classifier_title(fooled.classifier),
         f"{fooled.label} tasks ({comparison.design_name(fooled.design)})",
-        [shown(example) for example in fooled.examples],
+        [show(example) for example in fooled.examples],
     )

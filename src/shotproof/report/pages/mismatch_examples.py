@@ -1,4 +1,4 @@
-"""Why are these tasks hard? The section of the report, and a page of its own."""
+"""Explanation of why tasks are hard, as a section of the report or a separate page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_ATTRIBUTES = 12
 
 @dataclass(frozen=True)
 class ShownExample:
-    """An example with its items as they are shown, each with whether the attribute holds of it."""
+    """Example with thumbnails of its items, each with whether the item has the attribute."""
 
     attribute: str
     task: int
@@ -32,20 +32,21 @@ class ShownExample:
 
 
 def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
-    """What the template shows of one explanation; examples only where there is a catalog."""
+    """Collect the values that the template shows of one explanation; examples only if there is a catalog."""
     explanation, catalog = explained.explanation, explained.catalog
     names = [task_set.name for task_set in explanation.sets]
     scatters = []
     for classifier in explanation.hardness():
-        own = classifier[0][1]
-        told = f"Accuracy of {own.method} against inverse query loss in {', '.join(names)}."
-        figure = hardness_scatter([dict(classifier).get(name) for name in names], told)
-        correlations = [(name, one.correlation) for name, one in classifier]
-        title = str(Classifier(explanation.encoder_names[own.encoder], own.method))
+        first = classifier[0][1]
+        description = f"Accuracy of {first.method} against inverse query loss in {', '.join(names)}."
+        figure = hardness_scatter([dict(classifier).get(name) for name in names], description)
+        correlations = [(name, hardness.correlation) for name, hardness in classifier]
+        title = str(Classifier(explanation.encoder_names[first.encoder], first.method))
         scatters.append({"classifier": title, "figure": figure, "correlations": correlations})
     ways = [task_set.ways for task_set in explanation.sets]
     column = explanation.sets[0].tasks.record.context_column or CONTEXT
-    varied = len({way for one in ways for way in one.tasks}) > 1
+    has_several_ways = len({way for set_ways in ways for way in set_ways.tasks}) > 1
+    ways_description = f"Share of tasks by number of classes in {', '.join(names)}."
     return {
         "name": explained.name,
         "explanation": explanation,
@@ -55,25 +56,25 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
             explanation, SHOWN_ATTRIBUTES, f"Mismatch by attribute in {', '.join(names)}. The table has the values."
         ),
         "scatters": scatters,
-        "ways": ways_curves(ways, f"Share of tasks by number of classes in {', '.join(names)}.") if varied else None,
+        "ways": ways_curves(ways, ways_description) if has_several_ways else None,
         "examples": []
         if catalog is None
-        else [_shown(example, album, catalog, column) for example in explained.examples],
+        else [_show_example(example, album, catalog, column) for example in explained.examples],
     }
 
 
 def write_explanation_page(path: Path, explained: Sequence[ExplainedTasks]) -> None:
-    """Write explanations as a page of their own."""
+    """Write explanations as a separate page."""
     album = Album()
-    parts = [explanation_part(one, album) for one in explained]
+    parts = [explanation_part(tasks, album) for tasks in explained]
     title = f"Why are these {explained[0].name} tasks hard?" if len(explained) == 1 else "Why are these tasks hard?"
-    documents = [one.explanation.to_json() for one in explained]
+    documents = [tasks.explanation.to_json() for tasks in explained]
     content = documents[0] if len(documents) == 1 else documents
     context = {"title": title, "why": parts, "album": album, "content": content}
     write_text(path, render("explanation_page.html", context))
 
 
-def _shown(example: MismatchExample, album: Album, catalog: Catalog, column: str) -> ShownExample:
+def _show_example(example: MismatchExample, album: Album, catalog: Catalog, column: str) -> ShownExample:
     support, query = (
         list(
             zip(

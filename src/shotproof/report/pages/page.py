@@ -1,4 +1,4 @@
-"""The report: one HTML file that opens offline and asks for nothing outside itself."""
+"""Report: one HTML file that opens offline and loads nothing from outside."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ SHOWN_ATTRIBUTES = 10
 
 
 def write_page(path: Path, content: PageContent) -> None:
-    """Write the page. What it lacks for a section, the section says."""
+    """Write the report; a section whose inputs are missing says what it needs."""
     comparison, inputs, album = thinned(content.comparison), content.inputs, Album()
     fooled = None if content.fooled is None else fooled_part(content.fooled, comparison, album)
-    # The gallery comes before the explanations: it may fill the page, of which their examples take little.
+    # Build the gallery before the explanations: it may fill the album, and their examples need little room.
     gallery = make_gallery(content.gallery, album, comparison.classifiers) if content.gallery else None
     in_short, *headline = with_terms(
         [" ".join(content.comparison.summary()), *content.comparison.verdict()], terms(content.comparison)
@@ -75,7 +75,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "costs": [_costs(cost) for cost in content.costs],
         "min_tasks": MIN_TASKS,
         "has_tasks": bool(inputs.tasks),
-        "why": [explanation_part(one, album) for one in content.explained],
+        "why": [explanation_part(tasks, album) for tasks in content.explained],
         "has_attributes": bool(inputs.attributes),
         "similarity": None if content.similarity is None else similarity_part(content.similarity),
         "gallery": gallery,
@@ -86,23 +86,24 @@ def write_page(path: Path, content: PageContent) -> None:
     write_text(path, render("page.html", context))
 
 
-def _left_out(shown: Comparison, whole: Comparison) -> str:
-    """What a page of many classifiers lacks, in a sentence; nothing where it lacks nothing."""
-    count, of = (len(one.classifiers) for one in (shown, whole))
-    if count == of:
+def _left_out(thinned_comparison: Comparison, comparison: Comparison) -> str:
+    """Say which classifiers the page leaves out; empty if it shows all of them."""
+    count, total = (len(each.classifiers) for each in (thinned_comparison, comparison))
+    if count == total:
         return ""
     return (
-        f"Below are {count:,} of the {of:,} classifiers, evenly spaced from the best to the worst: more would make the "
-        "page too large. Their ranks and intervals are by all of them; shotproof compare --json has all."
+        f"This page shows {count:,} of the {total:,} classifiers, evenly spaced from the best to the worst, because "
+        "more would make it too large. Ranks and intervals take all classifiers into account; shotproof compare --json "
+        "lists all of them."
     )
 
 
 def _interval_panels(comparison: Comparison) -> dict[str, Any]:
-    """Where there is more than one interval: all of them, one panel per metric and task set, or gap."""
+    """Draw all intervals, if there are several: one panel per metric and task set or gap."""
     panels = [
         _interval_panel(comparison, group, metric, group_name(comparison, block.design, group))
         for block in (comparison.blocks if len(comparison.covers) > 1 else [])
-        for group in [*block.measured, *(one for loss in block.losses for one in (loss.lost, loss.skill))]
+        for group in [*block.measured, *(group for loss in block.losses for group in (loss.lost, loss.skill))]
         for metric in METRICS
         if metric == comparison.metric or not group.against
     ]
@@ -123,11 +124,11 @@ def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: 
         (comparison.classifier_name(row.classifier), row)
         for row in sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), -row.means[metric]))
     ]
-    drawn = [(classifier, list(row.intervals[metric].values())) for classifier, row in rows]
+    by_classifier = [(classifier, list(row.intervals[metric].values())) for classifier, row in rows]
     figure = None
-    if any(not interval.refused for _, intervals in drawn for interval in intervals):
+    if any(not interval.refused for _, intervals in by_classifier for interval in intervals):
         figure = interval_rows(
-            drawn, unit, f"Intervals of {len(rows)} methods, {name}, {label}. The table has the values."
+            by_classifier, unit, f"Intervals of {len(rows)} methods, {name}, {label}. The table has the values."
         )
     return {"name": f"{name}: {label}", "metric": metric, "rows": rows, "figure": figure}
 
@@ -135,13 +136,14 @@ def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: 
 def _plan(comparison: Comparison, curve: PlanCurve) -> dict[str, Any]:
     name = comparison.design_name(curve.design)
     classifier = comparison.classifier_title(curve.classifier)
-    described = f"Half-width against queries for {classifier} on {name} tasks."
-    return {"name": f"{name}: {classifier}", "figure": plan_figure(curve.plan, curve.query, described)}
+    description = f"Half-width against queries for {classifier} on {name} tasks."
+    return {"name": f"{name}: {classifier}", "figure": plan_figure(curve.plan, curve.query, description)}
 
 
-def _costs(given: SetCosts) -> dict[str, Any]:
-    """Return the costliest attributes of a task set that has planted ones."""
-    rows = given.costs.costs[:SHOWN_ATTRIBUTES]
-    described = f"What each of {len(rows)} planted attributes costs. The table has the values."
-    figure = attribute_dots(rows, described) if rows else None
-    return {"name": given.name, "classifier": given.classifier, "costs": given.costs, "rows": rows, "figure": figure}
+def _costs(set_costs: SetCosts) -> dict[str, Any]:
+    """Draw the costliest attributes of a task set with planted attributes."""
+    costs = set_costs.costs
+    rows = costs.costs[:SHOWN_ATTRIBUTES]
+    description = f"Cost of each of {len(rows)} planted attributes. The table has the values."
+    figure = attribute_dots(rows, description) if rows else None
+    return {"name": set_costs.name, "classifier": set_costs.classifier, "costs": costs, "rows": rows, "figure": figure}

@@ -1,4 +1,4 @@
-"""Where the numbers come from: the records of all files, and what the reader must know about them."""
+"""Provenance of the numbers: the records of all files, and notes on them."""
 
 from __future__ import annotations
 
@@ -14,58 +14,62 @@ from shotproof.results.origin import Origin, labels_of
 
 
 def provenance(inputs: Inputs) -> list[tuple[str, list[tuple[str, str]]]]:
-    """For each file a heading, and its record as (dotted key, value), the content's digest first."""
+    """List each file's heading with its record as (dotted key, value), the digest of the content first."""
     files: list[tuple[str, Any]] = []
     origins = [Origin.of(result) for result in inputs.results]
-    for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
-        named = [origin.design.data_set] if origin.design.data_set else []
-        files.append((f"Results: {', '.join([*named, origin.encoder, label, origin.design.shape])}", given))
+    for origin, label, results in zip(origins, labels_of(origins), inputs.results, strict=True):
+        data_set = [origin.design.data_set] if origin.design.data_set else []
+        files.append((f"Results: {', '.join([*data_set, origin.encoder, label, origin.design.shape])}", results))
     for tasks in inputs.tasks:
         files.append((f"Tasks: {tasks.record.sampler or UNKNOWN}, {counted(len(tasks), 'task')}", tasks))
     for catalog in inputs.catalogs:
-        files.append((f"Catalog: {_named(catalog.record.name)}{counted(len(catalog), 'item')}", catalog))
+        files.append((f"Catalog: {_with_comma(catalog.record.name)}{counted(len(catalog), 'item')}", catalog))
     for features in inputs.features:
         files.append((f"Features: {features.record.classifier}", features))
     for attributes in inputs.attributes:
-        files.append((f"Attributes: {_named(attributes.record.name)}{attributes.record.detector}", attributes))
-    return [(heading, [("digest", made.digest), *_flatten(made.record.to_meta())]) for heading, made in files]
+        files.append((f"Attributes: {_with_comma(attributes.record.name)}{attributes.record.detector}", attributes))
+    return [(heading, [("digest", file.digest), *_flatten(file.record.to_meta())]) for heading, file in files]
 
 
 def encoder_notes(comparison: Comparison) -> list[str]:
-    """What short names of encoders stand for."""
+    """Write the spelling of each encoder that has a short name."""
     return [f"Encoder {name}: {spelling}." for spelling, name in comparison.encoder_names.items() if name != spelling]
 
 
 def notes_of(inputs: Inputs) -> list[str]:
-    """What happened on the way: a sampler's retries and fallbacks, methods' warnings, records that do not fit."""
+    """Write notes on the inputs: retries and fallbacks of samplers, warnings of methods, records that do not match."""
     notes = []
     origins = [Origin.of(result) for result in inputs.results]
-    for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
+    for origin, label, results in zip(origins, labels_of(origins), inputs.results, strict=True):
         name = f"{label} tasks {(origin.tasks_digest or UNKNOWN)[:8]}"
         if origin.tasks_digest is None:
-            notes.append("Some results do not name their task set: nothing tells whether they can be compared.")
-        summary = _flatten(given.record.tasks.summary)
+            notes.append("Some results do not name their task set, so it is unknown whether they can be compared.")
+        summary = _flatten(results.record.tasks.summary)
         if summary:
             notes.append(f"{name}: {', '.join(f'{_words(key)} {value}' for key, value in summary)}.")
-        for method in given.record.methods:
+        for method in results.record.methods:
             if method.warnings:
-                notes.append(f"{method.spelling} on {origin.encoder}, {name}: {method.warnings} warnings.")
-            if method.collapsed >= max(REPORTED_SHARE * (given.record.tasks.tasks or 0), 1):
-                what = f"in {counted(method.collapsed, 'task')} it answered with at most half of the classes"
-                notes.append(f"{method.spelling} on {origin.encoder}, {name}: {what}.")
+                notes.append(f"{method.spelling} on {origin.encoder}, {name}: {counted(method.warnings, 'warning')}.")
+            if method.collapsed >= max(REPORTED_SHARE * (results.record.tasks.tasks or 0), 1):
+                notes.append(
+                    f"{method.spelling} on {origin.encoder}, {name}: in {counted(method.collapsed, 'task')} it "
+                    "answered with at most half of the classes."
+                )
     digests = [catalog.digest for catalog in inputs.catalogs]
     for tasks in inputs.tasks:
-        made_from = tasks.record.source("catalog")
-        if digests and made_from is not None and made_from not in digests:
-            shown = "the thumbnails show the files that this one names" if len(digests) == 1 else "they are not shown"
+        source = tasks.record.source("catalog")
+        if digests and source is not None and source not in digests:
+            consequence = (
+                "the thumbnails show the files of the latter" if len(digests) == 1 else "they are shown without images"
+            )
             notes.append(
-                f"The tasks {tasks.digest[:8]} were made from the catalog {made_from}, not from the one given, "
-                f"{', '.join(digests)}: {shown}."
+                f"The tasks {tasks.digest[:8]} were drawn from the catalog {source}, not from the given "
+                f"{'one' if len(digests) == 1 else 'ones'}, {', '.join(digests)}: {consequence}."
             )
     return list(dict.fromkeys(notes))
 
 
-def _named(name: str) -> str:
+def _with_comma(name: str) -> str:
     return f"{name}, " if name else ""
 
 
@@ -74,7 +78,7 @@ def _words(key: str) -> str:
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Return a nested record as (dotted key, value), sorted; empty lists are left out."""
+    """Flatten a nested record to (dotted key, value), sorted; empty lists are left out."""
     if isinstance(value, Mapping):
         pairs = sorted((str(key), inner) for key, inner in value.items())
         return [pair for key, inner in pairs for pair in _flatten(inner, f"{prefix}.{key}" if prefix else key)]

@@ -1,4 +1,4 @@
-"""Templates to pages: one HTML file that opens offline, runs its own script alone and asks for nothing outside."""
+"""Rendering of templates: one HTML file that opens offline, runs only its own script and loads nothing from outside."""
 
 from __future__ import annotations
 
@@ -19,30 +19,38 @@ from shotproof.stats.intervals import Covers, Interval, meanings
 from shotproof.version import __version__
 
 if TYPE_CHECKING:
-    import jinja2  # imported where a page is written: most runs find theirs up to date
+    import jinja2  # imported only when a page is written: in most runs, pages are up to date
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-LONGEST_PIECE = 16  # letters: as long as names of methods are
+LONGEST_PIECE = 16  # letters: as long as the names of methods
 _TIP = Markup(
     '<span class="with-tip"><button type="button" class="term" aria-describedby="tip-term-{number}">{word}</button>'
     '<span role="tooltip" class="tip" id="tip-term-{number}">{meaning}.</span></span>'
 )
 _CAUTION: dict[Covers, str] = {
-    "sampler": "Student’s t over tasks. Biased samplers reuse items heavily, so theirs is the least trustworthy.",
-    "depletion": "Student’s t over tasks drawn without replacement until the data is used up; their mean is another.",
-    "images": "From re-evaluation on random halves of each class’s {items}.",
-    "classes": "From re-evaluation on random halves of the classes; with few classes it is wide, honestly.",
+    "sampler": (
+        "It is Student’s t over tasks. Biased samplers often reuse the same items, so for them it is the least "
+        "reliable."
+    ),
+    "depletion": (
+        "It is Student’s t over tasks drawn without replacement until the data is used up; the mean of these tasks is "
+        "not that of other samplers."
+    ),
+    "images": "It comes from re-evaluation on random halves of each class’s {items}.",
+    "classes": (
+        "It comes from re-evaluation on random halves of the classes; with few classes it is wide, as it should be."
+    ),
 }
 _PIECE = re.compile(rf"[^\W_]{{1,{LONGEST_PIECE}}}[\W_]*|[\W_]+")
 
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """Return the templates, with the filters by which pages show numbers; whatever text is put into them is escaped."""
+    """Build the template environment, with the filters that format numbers; all text is escaped."""
     import jinja2
 
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -57,14 +65,15 @@ def environment() -> jinja2.Environment:
         "typeset": typeset,
         "half": _half_width,
         "breakable": breakable,
+        "continued": _continue_sentence,
         "counted": counted,
     }
-    made.filters |= filters
-    return made
+    templates.filters |= filters
+    return templates
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """Return a page from one of the templates; items are called by the context's `medium`, where it has one."""
+    """Render a page from a template; the context's `medium`, if it has one, decides the word for items."""
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
@@ -88,33 +97,38 @@ def render(template: str, context: dict[str, Any]) -> str:
 
 
 def cautions(medium: str | None) -> dict[Covers, str]:
-    """What to know of an interval besides what it covers, in the words for such items."""
+    """Return the caution for each interval, in the words for such items."""
     return {name: sentence.format(items=nouns(medium)) for name, sentence in _CAUTION.items()}
 
 
 def with_terms(sentences: Sequence[str], terms: Sequence[Term]) -> list[Markup]:
-    """Typeset sentences; where a term first occurs, a click on it tells what it means."""
+    """Typeset sentences; a click on the first occurrence of a term shows its meaning."""
     marked = [escape(typeset(sentence)) for sentence in sentences]
     for number, term in enumerate(terms):
-        place = rf"(?<![\w-]){re.escape(escape(term.word))}(?!-)"
+        pattern = rf"(?<![\w-]){re.escape(escape(term.word))}(?!-)"
         tip = _TIP.format(word=term.word, meaning=term.meaning, number=number)
         for index, sentence in enumerate(marked):
-            if re.search(place, sentence):
-                before, after = re.split(place, sentence, maxsplit=1)
+            if re.search(pattern, sentence):
+                before, after = re.split(pattern, sentence, maxsplit=1)
                 marked[index] = Markup(before) + tip + Markup(after)
                 break
     return marked
 
 
 def breakable(name: str) -> Markup:
-    """Let a name break after its signs, and within longer words: no name makes a table wider than a page."""
+    """Allow line breaks in a name after its signs, and within longer words, so that no table is wider than its page."""
     return Markup("<wbr>").join(_PIECE.findall(name))
 
 
 def _half_width(interval: Interval) -> str:
-    """E.g. `±1.2`; nothing where a single task gives no interval."""
+    """Write the half-width, e.g. `±1.2`; empty if there is no interval, as for a single task."""
     text = percent(interval.half_width)
     return "" if text == "n/a" else f"±{text}"
+
+
+def _continue_sentence(sentence: str) -> str:
+    """Begin a sentence with a lowercase letter, to continue another one."""
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _hash(content: str) -> str:

@@ -1,11 +1,11 @@
-// Which tasks are listed, in which order. Pure: arrays in, places of tasks out.
+// Selection and order of the listed tasks. Pure: arrays in, positions of tasks out.
 
 export const ERRORS = {
   "": "any",
-  missed: "some query missed",
-  none: "none missed",
-  above: "better than the method beside it",
-  below: "worse than the method beside it",
+  missed: "some queries missed",
+  none: "no query missed",
+  above: "better than the other method",
+  below: "worse than the other method",
 };
 
 export const ORDERS = {
@@ -19,7 +19,7 @@ export const ORDERS = {
   lag: "largest lag first",
 };
 
-// Codes count from 1; null is any.
+// Codes count from 1; null matches any.
 function rowFits(set, row, wanted) {
   return (
     (wanted.label === null || set.label[row] === wanted.label) &&
@@ -67,7 +67,7 @@ function sorted(chosen, set, first, second, order) {
   };
   const key = keys[order];
   if (key === undefined) return chosen;
-  // Numbers sort many times as fast as tasks by a function: the key, then the place.
+  // Sorting numbers is much faster than sorting tasks by a function: by the key, then by the place.
   const values = Float64Array.from(chosen, key);
   const places = Uint32Array.from(chosen.keys());
   places.sort((a, b) => values[a] - values[b] || a - b);

@@ -1,11 +1,11 @@
-// What is loaded, and when: the index at once, the columns of a task set when it is chosen, a classifier's counts when it
-// is chosen, tasks in parts when one of them is looked at.
+// Loading of data: the index at the start, the columns of a task set and the counts of a classifier when they are chosen,
+// tasks in parts when one of them is opened.
 
 const ARRAYS = { Uint8Array, Uint16Array, Uint32Array };
 const PARTS_KEPT = 24;
 
 async function load(path) {
-  const answer = await fetch(path, { priority: "high" }); // before the pictures of the task that is left
+  const answer = await fetch(path, { priority: "high" }); // before the pictures of the previous task
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer;
 }
@@ -25,14 +25,14 @@ export class TaskSet {
     return new ARRAYS[this.columns[name]](buffer);
   }
 
-  // All that lists are filtered and sorted by, but the classifiers' counts.
+  // The columns that lists are filtered and sorted by, except the classifiers' counts.
   open() {
     const names = ["number", "starts", "rank", "queries", "label", "planted", "support_context", "query_context"];
     this.opened ??= Promise.all(names.map(async (name) => { this[name] = await this.column(name); }));
     return this.opened;
   }
 
-  // A classifier's correct answers by row, and by task its accuracy and that on its worst class, in percent.
+  // A classifier's correct answers by row, and its accuracy and worst-class accuracy by task, in percent.
   counts(classifier) {
     if (!this.accuracies.has(classifier)) this.accuracies.set(classifier, this.count(classifier));
     return this.accuracies.get(classifier);

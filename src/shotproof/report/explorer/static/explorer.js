@@ -1,4 +1,4 @@
-// The page: what is chosen stands in the address, so that a link shows the same.
+// The page. All choices are in the address, so that a link shows the same view.
 import { ERRORS, ORDERS, choose } from "./choose.js";
 import { showConfusion } from "./confusion.js";
 import { TaskSet, loadIndex } from "./data.js";
@@ -11,8 +11,8 @@ const NARROW = matchMedia("(max-width: 60rem)");
 
 let sets = [];
 let now = {}; // the chosen set, classifiers, their counts and the listed tasks
-let turn = 0; // a later choice makes what an earlier one still loads void;
-let opening = 0; // so does a later task, but not the choice that it was made in
+let turn = 0; // a later choice cancels what an earlier one is still loading
+let opening = 0; // a later task cancels an earlier task, but not the current choice
 
 const state = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
@@ -22,7 +22,7 @@ function address(changes) {
   return `#${new URLSearchParams(kept.map((key) => [key, wanted[key]]))}`;
 }
 
-// Filters replace the address; another task or view is a step that the browser's back button undoes.
+// Filters replace the address; another task or view is a step that the browser's back button can undo.
 function go(changes, step = false) {
   history[step ? "pushState" : "replaceState"](null, "", address(changes));
   return show();
@@ -49,7 +49,7 @@ function fillControls(asked, set, a, b) {
   fill(byId("set"), sets.map((one) => one.name), set.place);
   const classifiers = set.classifiers.map((one) => one.name);
   fill(byId("a"), classifiers, a);
-  fill(byId("b"), classifiers, b, "no other");
+  fill(byId("b"), classifiers, b, "none");
   fill(byId("class"), set.names, find(set.labels, asked.class), "any");
   fill(byId("other"), set.names, find(set.labels, asked.other), "any");
   fill(byId("planted"), set.planted_names, find(set.planted_names, asked.planted), "any");
@@ -63,7 +63,7 @@ function fillControls(asked, set, a, b) {
   byId("most").value = asked.most ?? "";
 }
 
-// A row of the list: the task, its classes with what was right of each, and the accuracies.
+// A row of the list: the task, its classes with their correct answers, and the accuracies.
 function row(place) {
   const { set, counts } = now;
   const rows = Array.from({ length: set.starts[place + 1] - set.starts[place] }, (_, slot) => set.starts[place] + slot);
@@ -90,7 +90,7 @@ const list = new List(byId("list"), row, (index) => {
 function openTask(place) {
   const mine = ++opening;
   if (place < 0) {
-    byId("task").replaceChildren(el("p", { class: "aside" }, "No task fits what is chosen above."));
+    byId("task").replaceChildren(el("p", { class: "aside" }, "No task matches the filters above."));
     return Promise.resolve();
   }
   const back = el("button", { type: "button", class: "back", onclick: () => { go({ task: null }); byId("list").focus(); } }, "Back to the list");
@@ -154,10 +154,10 @@ async function show() {
     now.fresh = true;
     summarize();
   }
-  const { task } = state(); // one may have been picked while the counts were loading
+  const { task } = state(); // a task may have been picked while the counts were loading
   const asking = task === undefined ? -1 : set.number.indexOf(Number(task));
   document.body.classList.toggle("reading", asking >= 0);
-  const first = NARROW.matches ? -1 : (now.listed[0] ?? -1); // a task stands beside the list where there is room
+  const first = NARROW.matches ? -1 : (now.listed[0] ?? -1); // show a task beside the list if there is room
   const place = asking >= 0 ? asking : first;
   const index = place < 0 ? -1 : now.listed.indexOf(place);
   if (now.fresh) {
@@ -171,12 +171,12 @@ async function show() {
   } else await openTask(place);
 }
 
-function told(error) {
-  byId("summary").textContent = `This could not be loaded: ${error.message}`;
+function showError(error) {
+  byId("summary").textContent = `The data could not be loaded: ${error.message}`;
 }
 
 function listen() {
-  const changed = (changes) => go(changes).catch(told);
+  const changed = (changes) => go(changes).catch(showError);
   const named = (id, names) => byId(id).addEventListener("change", (event) => {
     const value = event.target.value;
     changed({ [id]: value === "" ? null : names()[Number(value)] });
@@ -211,11 +211,11 @@ function listen() {
   for (const id of ["to-tasks", "to-confusion"]) {
     byId(id).addEventListener("click", (event) => {
       event.preventDefault();
-      go({ view: id === "to-confusion" ? "confusion" : null }, true).catch(told);
+      go({ view: id === "to-confusion" ? "confusion" : null }, true).catch(showError);
     });
   }
   document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the address says what is chosen
+    event.preventDefault(); // the address holds the choices
     byId("list").focus();
   });
   byId("copy").addEventListener("click", async () => {
@@ -225,12 +225,12 @@ function listen() {
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && document.body.classList.contains("reading") && !byId("large").open && NARROW.matches) {
-      go({ task: null }).catch(told);
+      go({ task: null }).catch(showError);
       byId("list").focus();
     }
   });
-  addEventListener("popstate", () => show().catch(told));
-  NARROW.addEventListener("change", () => show().catch(told));
+  addEventListener("popstate", () => show().catch(showError));
+  NARROW.addEventListener("change", () => show().catch(showError));
 }
 
 async function start() {
@@ -246,4 +246,4 @@ async function start() {
   await show();
 }
 
-start().catch(told);
+start().catch(showError);

@@ -1,12 +1,12 @@
-// A list of any length: only the rows in sight are in the document.
+// List of any length: only the visible rows are in the document.
 import { el } from "./dom.js";
 
 const ROW_HEIGHT = 58;
-const MOST_PIXELS = 8_000_000; // browsers draw nothing beyond some 16 million
+const MOST_PIXELS = 8_000_000; // browsers draw nothing beyond about 16 million
 const MARGIN_ROWS = 6;
 
 export class List {
-  // draw(place) gives the content of a row; picked(index) is told which one the user has chosen.
+  // draw(place) returns the content of a row; picked(index) is called when the user chooses one.
   constructor(box, draw, picked) {
     [this.spacer, this.rows] = box.children;
     Object.assign(this, { box, draw, picked, places: [], active: -1 });
@@ -28,7 +28,7 @@ export class List {
     this.render();
   }
 
-  // Without more pixels than rows need, this is scrollTop / ROW_HEIGHT; else the scroll bar goes through all rows.
+  // 1 if the list is not longer than MOST_PIXELS; otherwise the scroll bar is stretched to reach all rows.
   get factor() {
     const room = this.spacer.offsetHeight - this.box.clientHeight;
     const needed = this.places.length * ROW_HEIGHT - this.box.clientHeight;

@@ -1,4 +1,4 @@
-// One task: its classes, what one method or two made of its queries, and why it is hard.
+// One task: its classes, the answers of one or two methods to its queries, and why it is hard.
 import { byId, el, percent, shown } from "./dom.js";
 
 const player = new Audio();
@@ -18,22 +18,22 @@ function play(button, path) {
   pressed = button;
   button.setAttribute("aria-pressed", "true");
   player.src = path;
-  player.play().catch(() => { if (pressed === button) stop(); }); // or another clip was pressed meanwhile
+  player.play().catch(() => { if (pressed === button) stop(); }); // another clip may have been started meanwhile
 }
 
 function enlarge(set, row, name, small) {
   const dialog = byId("large");
   const picture = el("img", { src: `items/${set.catalog}/${row}-large.jpg`, alt: name });
-  // Static files have no large pictures.
+  // An exported site has no large pictures.
   picture.addEventListener("error", () => { if (picture.src !== small.src) picture.src = small.src; }, { once: true });
   const close = el("button", { type: "button", onclick: () => dialog.close() }, "Close");
   dialog.replaceChildren(picture, el("p", {}, name), close);
   dialog.showModal();
 }
 
-function thumbnail(set, item, told) {
+function thumbnail(set, item, answer) {
   const [name, row, context] = item;
-  const alt = `${told}${told ? ": " : ""}${name}${context === null ? "" : `, in ${context}`}`;
+  const alt = `${answer}${answer ? ": " : ""}${name}${context === null ? "" : `, in ${context}`}`;
   const missing = () => el("span", { class: "broken", title: "This item cannot be shown." }, shown(name));
   if (row === null || set.catalog === null) return [missing()];
   const image = el("img", { src: `items/${set.catalog}/${row}.jpg`, alt, loading: "lazy", fetchpriority: "low", width: 56, height: 56 });
@@ -52,22 +52,22 @@ function strip(set, task, codes, verdict = () => null) {
     const wrong = verdict(position);
     const entry = el("li", { "data-position": position, class: wrong === null ? "" : "missed" });
     entry.append(...thumbnail(set, task.items[code], wrong ?? "").filter(Boolean));
-    if (wrong !== null) entry.append(el("span", { class: "answer", title: wrong }, wrong.replace(/^taken for /, "→ ")));
+    if (wrong !== null) entry.append(el("span", { class: "answer", title: wrong }, wrong.replace(/^classified as /, "→ ")));
     return entry;
   });
   return el("ul", {}, ...items);
 }
 
-// What a classifier made of the queries of a class: null where it was right, else in words.
+// The answers of a classifier to the queries of a class: null if correct, else in words.
 function verdicts(set, task, rows, slot, classifier) {
   const { missed, answered } = task.answers[classifier];
   if (missed === null) return () => null;
   return (position) => {
     const place = missed[slot].indexOf(position);
     if (place < 0) return null;
-    const given = answered?.[slot]?.[place];
-    if (given === undefined) return "missed";
-    return given in rows ? `taken for ${given + 1} ${className(set, rows[given])}` : "no class named";
+    const answer = answered?.[slot]?.[place];
+    if (answer === undefined) return "missed";
+    return answer in rows ? `classified as ${answer + 1} ${className(set, rows[answer])}` : "no class named";
   };
 }
 
@@ -77,13 +77,13 @@ function answersOf(set, task, rows, slot, chosen, counts) {
   const row = rows[slot];
   const codes = task.classes[slot].query;
   return chosen.map((classifier, place) => {
-    const told = `${counts[place].correct[row]} of ${codes.length} correct`;
-    const heading = el("h4", {}, shown(set.classifiers[classifier].name), " ", el("span", { class: "score" }, told));
+    const score = `${counts[place].correct[row]} of ${codes.length} correct`;
+    const heading = el("h4", {}, shown(set.classifiers[classifier].name), " ", el("span", { class: "score" }, score));
     return el("div", { class: "strip query" }, heading, strip(set, task, codes, verdicts(set, task, rows, slot, classifier)));
   });
 }
 
-// A reason is a button: pressed, it frames the items that it is about.
+// A reason is a button: if pressed, it frames the items that it refers to.
 function reason(section, support, query, text) {
   const press = (event) => {
     const on = event.currentTarget.getAttribute("aria-pressed") === "true";
@@ -103,20 +103,20 @@ function reason(section, support, query, text) {
 function reasons(set, task, rows, slot, section) {
   const { lures, mismatches, support, query } = task.classes[slot];
   return [
-    ...lures.map((one) => {
-      const whose = `the support of ${one.slot + 1} ${className(set, rows[one.slot])}`;
-      const like = set.contexts.includes(one.word) ? `are in ${one.word}, as ${whose} is` : `have ${one.word}, which was planted in ${whose}`;
-      return reason(section, [], one.query, `${one.query.length} of ${query.length} queries ${like}.`);
+    ...lures.map((lure) => {
+      const owner = `the support of ${lure.slot + 1} ${className(set, rows[lure.slot])}`;
+      const cue = set.contexts.includes(lure.word) ? `are in ${lure.word}, like ${owner}` : `have ${lure.word}, which was planted in ${owner}`;
+      return reason(section, [], lure.query, `${lure.query.length} of ${query.length} queries ${cue}.`);
     }),
-    ...mismatches.map((one) => reason(section, one.support, one.query,
-      `${one.word}: ${one.support.length} of ${support.length} in support, ${one.query.length} of ${query.length} in queries.`)),
+    ...mismatches.map((mismatch) => reason(section, mismatch.support, mismatch.query,
+      `${mismatch.word}: in ${mismatch.support.length} of ${support.length} support items and ${mismatch.query.length} of ${query.length} queries.`)),
   ];
 }
 
-// Queries that no classifier got right, of those whose results tell.
+// Queries that every classifier missed, of those whose results record missed queries.
 function missedByAll(task, slot) {
-  const told = task.answers.filter((one) => one.missed !== null).map((one) => one.missed[slot]);
-  return told.length ? told[0].filter((position) => told.every((missed) => missed.includes(position))) : [];
+  const missedLists = task.answers.filter((answers) => answers.missed !== null).map((answers) => answers.missed[slot]);
+  return missedLists.length ? missedLists[0].filter((position) => missedLists.every((missed) => missed.includes(position))) : [];
 }
 
 function showClass(set, task, rows, slot, chosen, counts) {
@@ -125,7 +125,7 @@ function showClass(set, task, rows, slot, chosen, counts) {
   const planted = set.planted[row] ? set.planted_names[set.planted[row] - 1] : null;
   const all = missedByAll(task, slot);
   const why = reasons(set, task, rows, slot, section);
-  if (all.length) why.push(reason(section, [], all, `${all.length} of ${task.classes[slot].query.length} queries missed by every method.`));
+  if (all.length) why.push(reason(section, [], all, `${all.length} of ${task.classes[slot].query.length} queries were missed by every method.`));
   section.append(
     el("h3", {}, el("span", { class: "slot" }, `${slot + 1}`), className(set, row), planted === null ? null : el("span", { class: "planted" }, `${set.contexts.includes(planted) ? set.context : "planted"}: ${planted}`)),
     el("div", { class: "strip support" }, el("h4", {}, "Support"), strip(set, task, task.classes[slot].support)),
@@ -141,15 +141,15 @@ export async function showTask(box, set, place, chosen, counts, stillWanted) {
   if (!stillWanted()) return;
   const rows = Array.from({ length: set.starts[place + 1] - set.starts[place] }, (_, slot) => set.starts[place] + slot);
   const rank = set.rank[place];
-  const hard = `${rank.toLocaleString("en")} of ${set.tasks.toLocaleString("en")} from the hardest; ${percent(task.accuracy)}% by all methods`;
+  const hardness = `Hardness rank ${rank.toLocaleString("en")} of ${set.tasks.toLocaleString("en")} (1 is the hardest); mean accuracy over all methods ${percent(task.accuracy)}%`;
   const each = chosen.map((classifier, index) =>
     el("li", {}, el("strong", {}, `${percent(counts[index].mean[place])}%`), ` ${shown(set.classifiers[classifier].name)}`));
   const silent = chosen.filter((classifier) => task.answers[classifier].missed === null);
   box.replaceChildren(
     el("h2", {}, `Task ${set.number[place]}`),
-    el("p", { class: "aside" }, `Number ${hard}.`),
+    el("p", { class: "aside" }, `${hardness}.`),
     el("ul", { class: "legend" }, ...each),
-    silent.length ? el("p", { class: "missing" }, "The results do not tell which queries were missed, only how many.") : "",
+    silent.length ? el("p", { class: "missing" }, "The results record how many queries were missed, but not which ones.") : "",
     ...rows.map((_, slot) => showClass(set, task, rows, slot, chosen, counts)),
   );
 }

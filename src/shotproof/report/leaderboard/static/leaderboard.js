@@ -1,6 +1,6 @@
-// The leaderboard: what is chosen stands in the address, so that every view is a link.
+// The leaderboard. All choices are in the address, so that every view has a link.
 import { byId, counted, el, percent, shown } from "./dom.js";
-import { bit, found, front, sorted } from "./order.js";
+import { bit, front, matching, sortPlaces } from "./order.js";
 import { scatter } from "./scatter.js";
 import { Table } from "./table.js";
 
@@ -9,7 +9,7 @@ const METRICS = { acc: "accuracy", wacc: "worst-class accuracy" };
 const SHOWN_LINKS = 40;
 const titles = board.methods.map((method, place) => (board.encoders[place] ? `${method} on ${board.encoders[place]}` : method));
 const searched = titles.map((title) => title.toLowerCase());
-let columns = []; // of the chosen data set and metric
+let columns = []; // columns of the chosen data set and metric
 let table = null;
 
 const state = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
@@ -25,12 +25,12 @@ const open = (place) => { location.href = `classifiers/${board.pages[place]}`; }
 const minus = (text) => text.replace("-", "\u2212");
 const bounds = (column, place) => `[${minus(percent(column.low[place]))}, ${minus(percent(column.high[place]))}]`;
 const named = (column) => {
-  const what = column.quantity !== "accuracy" ? "skill lost" : column.metric === "acc" ? "accuracy" : "worst class";
-  return column.covers === board.covers ? what : `${what} (${column.covers})`;
+  const quantity = column.quantity !== "accuracy" ? "skill lost" : column.metric === "acc" ? "accuracy" : "worst class";
+  return column.covers === board.covers ? quantity : `${quantity} (${column.covers})`;
 };
 const label = (column) => {
-  const what = column.quantity === "accuracy" ? METRICS[column.metric] : "skill lost";
-  return `${what} on ${board.axes[column.axis].name} (%)`;
+  const quantity = column.quantity === "accuracy" ? METRICS[column.metric] : "skill lost";
+  return `${quantity} on ${board.axes[column.axis].name} (%)`;
 };
 
 function rank(column, place) {
@@ -38,7 +38,7 @@ function rank(column, place) {
   return column.best[place] === column.worst[place] ? `${column.best[place]}` : `${column.best[place]}\u2013${column.worst[place]}`;
 }
 
-// Columns of an axis stand together below its name, after a rule.
+// The columns of an axis are grouped below its name; the first one has a rule on its left.
 const number = (column) => `number${columns[columns.indexOf(column) - 1]?.axis === column.axis ? "" : " first"}`;
 
 function cell(column, place, chosen) {
@@ -71,19 +71,19 @@ function heads(chosen, turned) {
   byId("widths").replaceChildren(el("col", { class: "rank" }), el("col", { class: "name" }), ...columns.map(() => el("col")));
 }
 
-// Skill that is lost, and the accuracy on the tasks that it is lost from.
-function usual() {
+// The default columns: skill lost, and the accuracy on its reference.
+function defaults() {
   const lost = columns.find((column) => column.quantity === "skill_lost");
   const reference = lost ? board.axes[lost.axis].reference : null;
-  const own = columns.find((column) => column.axis === reference && column.quantity === "accuracy");
-  return { accuracy: own ?? columns[0], lost: lost ?? columns[1] ?? columns[0] };
+  const accuracy = columns.find((column) => column.axis === reference && column.quantity === "accuracy");
+  return { accuracy: accuracy ?? columns[0], lost: lost ?? columns[1] ?? columns[0] };
 }
 
 function showTable(asked, listed) {
-  const chosen = columns.find((column) => key(column) === asked.sort) ?? usual().accuracy;
+  const chosen = columns.find((column) => key(column) === asked.sort) ?? defaults().accuracy;
   const turned = asked.turned === "1";
-  const order = sorted(listed, chosen, turned);
-  // Keys stay where they are while somebody sorts by keyboard.
+  const order = sortPlaces(listed, chosen, turned);
+  // The focus stays on the heading while a user sorts by keyboard.
   const focused = document.activeElement?.dataset?.sort;
   heads(chosen, turned);
   if (focused) document.querySelector(`[data-sort="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -93,13 +93,13 @@ function showTable(asked, listed) {
   byId("summary").textContent = `${counted(listed.length, "classifier")}, ${way} first by ${label(chosen).replace(" (%)", "")}.`;
 }
 
-function options(select, given, value) {
-  select.replaceChildren(...given.map(([id, name]) => el("option", { value: id, selected: id === value }, shown(name))));
+function options(select, choices, value) {
+  select.replaceChildren(...choices.map(([id, name]) => el("option", { value: id, selected: id === value }, shown(name))));
 }
 
 function showScatter(asked, listed) {
-  const x = columns.find((column) => key(column) === asked.x) ?? usual().accuracy;
-  const y = columns.find((column) => key(column) === asked.y) ?? usual().lost;
+  const x = columns.find((column) => key(column) === asked.x) ?? defaults().accuracy;
+  const y = columns.find((column) => key(column) === asked.y) ?? defaults().lost;
   const names = columns.map((column) => [key(column), label(column)]);
   options(byId("x"), names, key(x));
   options(byId("y"), names, key(y));
@@ -113,11 +113,12 @@ function showScatter(asked, listed) {
   const maybe = others.filter((place) => ranked(place) && !beaten(place));
   const groups = { beaten: others.filter((place) => !ranked(place) || beaten(place)), open: maybe, front: best };
   scatter(byId("scatter"), x, y, [label(x), label(y)], groups, best, (place) => shown(titles[place]), open);
-  const told = `${counted(both.length, "classifier")}. ${best.length} on the front by their means; ${counted(maybe.length, "other")} may be on it: no classifier is conclusively better on both (${board.level} ${[...new Set([x.covers, y.covers])].join(" and ")} intervals, each axis corrected after Holm).`;
-  byId("front-summary").textContent = x === y ? "Both axes are the same." : told;
+  const verb = best.length === 1 ? "is" : "are";
+  const summary = `${best.length} of ${counted(both.length, "classifier")} ${verb} on the front by their means. ${counted(maybe.length, "other")} may be on it, because no classifier is conclusively better on both (${board.level} ${[...new Set([x.covers, y.covers])].join(" and ")} intervals, with Holm’s correction for each axis).`;
+  byId("front-summary").textContent = x === y ? "Choose two different axes." : summary;
   const item = (place) => {
-    const told = [`${minus(percent(x.mean[place]))}, ${minus(percent(y.mean[place]))}`, beaten(place) ? "; conclusively beaten by one that is not listed" : ""];
-    return el("li", {}, link(place), board.encoders[place] ? ` on ${board.encoders[place]}` : "", el("span", { class: "half" }, ` ${told.join("")}`));
+    const details = [`${minus(percent(x.mean[place]))}, ${minus(percent(y.mean[place]))}`, beaten(place) ? "; a classifier that is not listed is conclusively better" : ""];
+    return el("li", {}, link(place), board.encoders[place] ? ` on ${board.encoders[place]}` : "", el("span", { class: "half" }, ` ${details.join("")}`));
   };
   const rest = best.length - SHOWN_LINKS;
   byId("front").replaceChildren(...best.slice(0, SHOWN_LINKS).map(item), rest > 0 ? el("li", {}, `and ${rest} more`) : "");
@@ -135,9 +136,9 @@ function showCorrelations() {
     const pair = a === b ? undefined : pairOf(a, b);
     if (pair === undefined || pair.r === null) return el("td", { class: "number none" }, a === b ? "" : "\u2013");
     const show = () => { go({ x: key(a), y: key(b) }); byId("fronts").scrollIntoView(); };
-    const made = el("td", { class: "number heat" }, el("button", { type: "button", onclick: show, title: "Show the scatter" }, minus(pair.r.toFixed(2))));
-    made.style.setProperty("--r", `${Math.round(45 * Math.abs(pair.r))}%`);
-    return made;
+    const cell = el("td", { class: "number heat" }, el("button", { type: "button", onclick: show, title: "Show the scatter" }, minus(pair.r.toFixed(2))));
+    cell.style.setProperty("--r", `${Math.round(45 * Math.abs(pair.r))}%`);
+    return cell;
   })));
   byId("correlations").replaceChildren(el("thead", {}, el("tr", {}, el("td"), ...head)), el("tbody", {}, ...rows));
 }
@@ -153,7 +154,7 @@ function show() {
   options(byId("data"), board.dataSets.map((name) => [name, name]), board.dataSets[place]);
   options(byId("metric"), Object.entries(METRICS), metric);
   if (byId("search").value !== (asked.search ?? "")) byId("search").value = asked.search ?? "";
-  const measured = found(searched, asked.search ?? "").filter((one) => columns.some((column) => column.mean[one] !== null));
+  const measured = matching(searched, asked.search ?? "").filter((one) => columns.some((column) => column.mean[one] !== null));
   showTable(asked, measured);
   const plotted = JSON.stringify([chosen, asked.search, asked.x, asked.y, byId("scatter").clientWidth]);
   if (before?.plotted !== plotted) later(() => showScatter(asked, measured));
@@ -161,7 +162,7 @@ function show() {
   before = { plotted, chosen, width: byId("scatter").clientWidth };
 }
 
-// What is below the table is drawn after it.
+// Draw everything below the table after the table.
 const later = (work) => setTimeout(work, 0);
 
 function listen() {
@@ -175,7 +176,7 @@ function listen() {
   addEventListener("hashchange", show);
   addEventListener("resize", () => before.width !== byId("scatter").clientWidth && show());
   document.querySelector(".skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the address says what is chosen
+    event.preventDefault(); // the address holds the choices
     byId("table").focus();
   });
 }

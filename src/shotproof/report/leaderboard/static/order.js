@@ -1,16 +1,16 @@
-// Which classifiers are listed, in which order, and who is on the front. Pure: arrays in, places out.
+// Selection and order of the listed classifiers, and the Pareto front. Pure: arrays in, positions out.
 
 const higherIsBetter = (column) => column.quantity === "accuracy";
 const worth = (column, place) => (higherIsBetter(column) ? column.mean[place] : -column.mean[place]);
 
-// Places whose name holds every word, in the order given.
-export function found(names, text) {
+// Places whose name contains every word of the text.
+export function matching(names, text) {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== "");
   return [...names.keys()].filter((place) => words.every((word) => names[place].includes(word)));
 }
 
-// Best first unless turned round; those without a number come last either way, and ties keep their order.
-export function sorted(places, column, turned) {
+// Best first unless the order is reversed; places without a number come last, and ties keep their order.
+export function sortPlaces(places, column, turned) {
   const sign = turned ? 1 : -1;
   const numbered = places.filter((place) => column.mean[place] !== null);
   const keys = new Float64Array(column.mean.length);
@@ -19,7 +19,7 @@ export function sorted(places, column, turned) {
   return [...order, ...places.filter((place) => column.mean[place] === null)];
 }
 
-// Those than whom no other has a better mean in one and none worse in the other, from the best in x on.
+// The Pareto front: places that no other place beats in one mean without being worse in the other, the best in x first.
 export function front(places, x, y) {
   const both = places.filter((place) => x.mean[place] !== null && y.mean[place] !== null);
   both.sort((a, b) => worth(x, b) - worth(x, a) || worth(y, b) - worth(y, a));
@@ -35,5 +35,5 @@ export function front(places, x, y) {
   return kept;
 }
 
-// Bits as Python packs them, in hexadecimal.
+// A bit of numpy.packbits' output in hexadecimal.
 export const bit = (text, place) => ((parseInt(text.substr(2 * (place >> 3), 2), 16) >> (7 - (place & 7))) & 1) === 1;

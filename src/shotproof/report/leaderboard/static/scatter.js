@@ -1,16 +1,16 @@
-// Two columns against each other, better up and to the right, with the front.
+// Scatter of two columns, better up and to the right, with the Pareto front.
 import { el, percent } from "./dom.js";
 
 const [LEFT, BOTTOM, EDGE] = [60, 44, 12];
 const [NARROWEST, WIDEST] = [280, 760];
 const WHISKERS = 60; // more would hide the points
-const FRAME = [-50, 150]; // of skill lost (%): one who had little to lose may have lost many times as much
+const FRAME = [-50, 150]; // limits of skill lost (%): a classifier with little skill may lose many times as much
 
-const svg = (tag, given = {}, ...children) => {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(given)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
+const svg = (tag, attributes = {}, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 };
 
 // Round values within a range.
@@ -44,14 +44,14 @@ const dots = (points, kind) => {
   return svg("path", { class: `dots ${kind}`, d: path });
 };
 
-// groups: places by kind, in the order in which they are drawn; front: places that a line joins.
+// groups: places by kind, in drawing order; frontPlaces: places that a line joins.
 export function scatter(box, x, y, labels, groups, frontPlaces, describe, open) {
   const all = Object.values(groups).flat();
   if (all.length === 0) {
     box.replaceChildren(el("p", { class: "missing" }, "No classifier has both numbers."));
     return;
   }
-  // As many units as pixels: texts are as large on a phone.
+  // One unit per pixel, so that texts have the same size on a phone.
   const width = Math.min(Math.max(box.clientWidth, NARROWEST), WIDEST);
   const height = Math.round(Math.max(0.62 * width, 280));
   const [across, up] = [scale(x, all, LEFT, width - EDGE), scale(y, all, height - BOTTOM, EDGE)];
@@ -82,7 +82,7 @@ export function scatter(box, x, y, labels, groups, frontPlaces, describe, open) 
   const ring = svg("circle", { class: "ring", r: 6, visibility: "hidden" });
   const description = `${labels[0]} against ${labels[1]}: ${all.length} classifiers`;
   const drawn = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": description }, ...parts, ring);
-  const told = el("p", { class: "told caption" }, "Point at a mark to read it; a click opens the classifier’s page.");
+  const hint = el("p", { class: "told caption" }, "Point at a mark to see its values; click it to open the classifier’s page.");
   const spots = all.map((place) => [place, ...spot(place)]);
   const near = (event) => {
     const frame = drawn.getBoundingClientRect();
@@ -100,11 +100,11 @@ export function scatter(box, x, y, labels, groups, frontPlaces, describe, open) 
     if (!one) return;
     ring.setAttribute("cx", one[1]);
     ring.setAttribute("cy", one[2]);
-    told.textContent = `${describe(one[0])}: ${labels[0]} ${percent(x.mean[one[0]])}, ${labels[1]} ${percent(y.mean[one[0]])}`;
+    hint.textContent = `${describe(one[0])}: ${labels[0]} ${percent(x.mean[one[0]])}, ${labels[1]} ${percent(y.mean[one[0]])}`;
   });
   drawn.addEventListener("click", (event) => {
     const one = near(event);
     if (one) open(one[0]);
   });
-  box.replaceChildren(drawn, told);
+  box.replaceChildren(drawn, hint);
 }

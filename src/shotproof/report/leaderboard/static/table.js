@@ -1,17 +1,17 @@
-// A table of any length: only the rows in sight are in the document.
+// Table of any length: only the visible rows are in the document.
 import { el } from "./dom.js";
 
 const ROW_HEIGHT = 48; // as in leaderboard.css
 const MARGIN_ROWS = 8;
 
 export class Table {
-  // draw(place) gives the cells of a row.
+  // draw(place) returns the cells of a row.
   constructor(box, body, draw) {
     Object.assign(this, { box, body, draw, places: [], printing: false });
     [this.before, this.after] = [0, 0].map(() => el("tr", { class: "space", "aria-hidden": "true" }, el("td")));
     box.addEventListener("scroll", () => this.later(), { passive: true });
     new ResizeObserver(() => this.later()).observe(box);
-    // Paper does not scroll: until it is printed, also the rows out of sight.
+    // Paper does not scroll, so a printed table needs all rows.
     for (const [event, printing] of [["beforeprint", true], ["afterprint", false]]) {
       addEventListener(event, () => {
         this.printing = printing;

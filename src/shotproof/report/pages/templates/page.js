@@ -2,7 +2,7 @@
 
 const data = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
 
-// Tables: a heading's button sorts by its column; a second press turns the order round. Rows without a value stay last.
+// Tables: a heading's button sorts by its column; a second press reverses the order. Rows without a value stay last.
 function sortBy(table, column) {
   const heading = table.tHead.rows[0].cells[column];
   const direction = heading.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
@@ -27,7 +27,7 @@ for (const button of document.querySelectorAll("table.sortable .sort")) {
   button.addEventListener("click", () => sortBy(button.closest("table"), button.closest("th").cellIndex));
 }
 
-// Thumbnails: each image is embedded once, however many tasks show it, and decoded when its task is opened.
+// Thumbnails: each image is embedded once, even if several tasks show it, and decoded when its task is opened.
 const images = data("gallery-images");
 const show = (thumbnails) => thumbnails.forEach((image) => { image.src = images[image.dataset.image]; });
 const closed = "details.task:not([open])";
@@ -36,7 +36,7 @@ for (const task of document.querySelectorAll(closed)) {
   task.addEventListener("toggle", () => show(task.querySelectorAll("img[data-image]")), { once: true });
 }
 
-// Sounds: a press plays a clip from its beginning, another one stops it; one clip plays at a time.
+// Sounds: a press plays a clip from its beginning, a second press stops it; one clip plays at a time.
 const sounds = data("gallery-sounds");
 const player = new Audio();
 let pressed = null;
@@ -65,11 +65,11 @@ const marks = data("gallery-marks");
 
 function mark(task, answers, name) {
   const unknown = task.querySelector(".unknown");
-  const untold = answers?.missed.every((positions) => positions === null);
-  unknown.hidden = answers !== null && !untold;
+  const isUnrecorded = answers?.missed.every((positions) => positions === null);
+  unknown.hidden = answers !== null && !isUnrecorded;
   unknown.textContent = answers === null
     ? `${name} was not evaluated on this task.`
-    : "The results do not tell which queries were missed, only how many.";
+    : "The results record how many queries were missed, but not which ones.";
   task.querySelectorAll(".class").forEach((shown, slot) => {
     const score = shown.querySelector(".score");
     score.textContent = answers === null ? "" : `${answers.correct[slot]} of ${score.dataset.queries} correct`;
