@@ -84,5 +84,5 @@ def test_wrong_tables_are_refused(columns: dict[str, list[object]], message: str
 
 def test_another_kind_of_file_is_refused_by_name(tmp_path: Path) -> None:
     catalog_of(["a"]).write(tmp_path / "catalog.parquet")
-    with pytest.raises(InputError, match=r"is no attributes file but one of kind .catalog."):
+    with pytest.raises(InputError, match=r"expected a file of kind .attributes., found kind .catalog."):
         Attributes.read(tmp_path / "catalog.parquet")

@@ -15,10 +15,10 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.storage.files import is_there, source_of
-from shotproof.core.storage.parts import part_path, take_apart, write_whole
+from shotproof.core.storage.files import path_exists, source_of
+from shotproof.core.storage.parts import mark_incomplete, part_path, write_manifest
 from shotproof.core.storage.store import OnError
-from shotproof.core.tables import hash_columns, hash_lists, read_table, require_unique, stamped
+from shotproof.core.tables import file_metadata, hash_columns, hash_lists, read_table, require_unique
 from shotproof.features.encoder import Encoder, encode, encoders, recorded
 from shotproof.features.features import TEXT, Features, Tally
 
@@ -79,7 +79,7 @@ def encode_parts(
     made, path = encoders.make(encoder), Path(path)
     if not len(catalog):
         raise InputError(f"encoder '{made.name}': the catalog has no items")
-    take_apart(path)
+    mark_incomplete(path)
     starts = range(0, len(catalog), rows)
     records, encoded, reused, kept = [], 0, 0, 0
     with resolve(runtime) as current:
@@ -125,8 +125,8 @@ def join_parts(folder: Path, count: int, record: FeaturesRecord) -> tuple[int, i
     for name in [name for name in ("feature", TEXT) if name in schemas[0].names]:
         hasher.update(f"{name}:{len(items)};".encode())
         hash_lists(hasher, schemas[0].field(name).type.list_size, _chunks(paths, name))
-    meta = stamped("features", record, hasher.hexdigest()[:32])
-    write_whole(folder, [len(table) for table in tables], meta)
+    meta = file_metadata("features", record, hasher.hexdigest()[:32])
+    write_manifest(folder, [len(table) for table in tables], meta)
     return len(items), schemas[0].field("feature").type.list_size
 
 
@@ -139,7 +139,7 @@ def _chunks(paths: list[Path], name: str) -> Iterator[pa.FixedSizeListArray]:
 
 def _written(file: Path, items: Catalog, encoder: Encoder) -> FeaturesRecord | None:
     """The record of a part that holds the features of these items by this encoder; None where it is to be made."""
-    if not is_there(file):
+    if not path_exists(file):
         return None
     try:
         _, record = read_table(file, "features", {"item": "string"}, FeaturesRecord, columns=["item"])

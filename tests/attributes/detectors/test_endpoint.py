@@ -148,8 +148,8 @@ def test_an_image_that_never_succeeds_is_reported_by_name_and_skipped(
     assert words == WORDS | {"dog": None, "cat": None, "bird": None, "tree": None}
     assert [server.requests[noun] for noun in NOUNS[:5]] == [3, 3, 3, 0, 1]
     messages = "\n".join(sorted(caplog.messages))
-    assert re.search(r"item 'dog' is skipped: the server answered 500 .*: oops \(after 3 tries\)", messages)
-    assert "item 'cat' is skipped: the server's answer is no chat completion" in messages
+    assert re.search(r"item 'dog' is skipped: the server answered 500 .*: oops \(after 3 \w+\)", messages)
+    assert "item 'cat' is skipped: the server's answer is not a chat completion" in messages
     assert "item 'tree' is skipped: image " in messages
 
     # The next run tries those again, and only those.
@@ -166,7 +166,7 @@ def test_a_refusal_stops_at_once_and_what_came_before_is_kept(
     cache = tmp_path / "cache"
     server.faults_of["tree"] = [f"{status} {message}"]
     detector = EndpointDetector(url=server.url, concurrency=1, **QUICK)
-    with pytest.raises(InputError, match=f"refuses: {status} .*: {message.replace(KEY, '')}") as refusal:
+    with pytest.raises(InputError, match=f"refuse.*: {status} .*: {message.replace(KEY, '')}") as refusal:
         words_by(detector, catalog, cache)
     assert "\n" not in str(refusal.value)
     assert KEY not in str(refusal.value)
@@ -190,7 +190,7 @@ def test_a_refusal_carries_what_the_server_says_in_whatever_form(
     server: Captioner, catalog: Catalog, said: str
 ) -> None:
     server.faults_of[NOUNS[0]] = [f"refuse {said}"]
-    with pytest.raises(InputError, match=r"refuses: 400 Bad Request: in short$"):
+    with pytest.raises(InputError, match=r"refuse.*: 400 Bad Request: in short$"):
         words_by(EndpointDetector(url=server.url, **QUICK), catalog)
 
 
@@ -218,7 +218,7 @@ def test_no_server_is_one_error(catalog: Catalog, caplog: pytest.LogCaptureFixtu
         port = taken.getsockname()[1]
     detector = EndpointDetector(url=f"http://somebody:{KEY}@127.0.0.1:{port}/v1/?key={KEY}", **QUICK)
     with pytest.raises(
-        InputError, match=f"no server can be reached at http://127.0.0.1:{port}/v1/chat/completions: "
+        InputError, match=f"reach .* http://127.0.0.1:{port}/v1/chat/completions: "
     ) as e:
         words_by(detector, catalog)
     assert KEY not in str(e.value)
@@ -262,7 +262,7 @@ def test_an_address_that_is_none(catalog: Catalog, url: str) -> None:
 def test_the_address_may_be_in_the_environment(
     server: Captioner, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(InputError, match=r"detector 'endpoint' needs url, or the variable OPENAI_BASE_URL: e\.g\. "):
+    with pytest.raises(InputError, match=r"detector 'endpoint' needs url, or .* OPENAI_BASE_URL: e\.g\. "):
         words_by(EndpointDetector("tiny"), catalog)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     assert words_by(EndpointDetector("tiny"), catalog) == WORDS
@@ -270,7 +270,7 @@ def test_the_address_may_be_in_the_environment(
 
 def test_a_key_that_cannot_be_sent_is_not_repeated(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "geheim\nü")
-    with pytest.raises(InputError, match="characters that no key has") as refusal:
+    with pytest.raises(InputError, match="key .* invalid") as refusal:
         words_by(EndpointDetector("tiny", url="http://localhost/v1"), catalog)
     assert "geheim" not in str(refusal.value)
 

@@ -136,7 +136,7 @@ def test_the_hub_is_not_asked_unless_allowed(model: str) -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no ImageProcessor can be loaded"):
+    with pytest.raises(InputError, match="cannot load its ImageProcessor"):
         encoders.make(f"hf:{tmp_path}").processor  # noqa: B018
 
 
@@ -160,7 +160,7 @@ def test_pickled_weights_are_refused(tmp_path: Path) -> None:
     model, _ = saved("vit", tmp_path)
     (tmp_path / "model.safetensors").unlink()
     torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="no Model can be loaded"):
+    with pytest.raises(InputError, match="cannot load its Model"):
         encoders.make(f"hf:{tmp_path}").fingerprint  # noqa: B018
 
 

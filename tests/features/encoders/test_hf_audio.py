@@ -185,7 +185,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         encoders.make(f"hf-audio:{tmp_path / 'clap'}").fingerprint  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(InputError, match=r"model '.*vit'"):
         encoders.make(f"hf-audio:{tmp_path / 'vit'}").fingerprint  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(InputError, match="no ImageProcessor can be loaded"):
+    with pytest.raises(InputError, match="cannot load its ImageProcessor"):
         encoders.make(f"hf:{tmp_path / 'clap'}").processor  # type: ignore[attr-defined]  # noqa: B018
     build("ast")[1].save_pretrained(tmp_path / "text")
     transformers.BertModel(transformers.BertConfig(**SMALL, vocab_size=20)).save_pretrained(tmp_path / "text")
