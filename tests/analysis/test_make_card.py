@@ -44,7 +44,7 @@ def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -
     assert axis.placebo is not None
     assert (axis.reference.sampler, axis.axis) == ("iid", "contexts")
     assert axis.conclusion == "+"
-    assert axis.verdict.startswith("It leans on the context")
+    assert axis.verdict.startswith("It relies on the context")
     lost = axis.estimates["reference_accuracy"]["acc"].mean - axis.estimates["accuracy"]["acc"].mean
     assert axis.estimates["gap"]["acc"].mean == pytest.approx(lost)
     assert axis.estimates["excess"]["acc"].mean == pytest.approx(lost - axis.estimates["placebo"]["acc"].mean)

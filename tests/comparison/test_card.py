@@ -80,21 +80,21 @@ def test_the_shipped_schema_is_that_of_the_record_and_describes_every_key() -> N
 def test_sentences_claim_a_loss_only_where_it_is_conclusive() -> None:
     loses = axis_sentence(stress_axis(lost=10.0), "acc")
     assert loses.startswith("It relies on attributes. On fewstab tasks, it loses 10.0% [8.0, 12.0]")
-    unclear = axis_sentence(stress_axis(lost=3.0, error=2.0), "acc", would_tell=Needed(300, None))
+    unclear = axis_sentence(stress_axis(lost=3.0, error=2.0), "acc", needed=Needed(300, None))
     assert unclear.startswith("The data does not show whether it relies on attributes")
     corrected = axis_sentence(replace(stress_axis(lost=10.0), conclusion="0"), "acc")
-    assert "After Holm's correction" in corrected
+    assert "correction for multiple testing" in corrected
     assert "does not show whether it relies on attributes" in corrected
     assert "About 300 more tasks would settle it" in unclear
     assert "It relies on attributes" not in unclear
 
 
 def test_that_little_is_lost_is_a_finding_and_a_gain_needs_no_more_tasks() -> None:
-    little = axis_sentence(stress_axis(lost=1.0), "acc", would_tell=Needed(300, None))
+    little = axis_sentence(stress_axis(lost=1.0), "acc", needed=Needed(300, None))
     assert little.startswith("On fewstab tasks, it loses at most 4.0% of its accuracy above chance")
     assert "placebo" in little
     assert "more tasks" not in little
-    gain = axis_sentence(stress_axis(lost=-3.0, error=4.0), "acc", would_tell=Needed(300, None))
+    gain = axis_sentence(stress_axis(lost=-3.0, error=4.0), "acc", needed=Needed(300, None))
     assert "more tasks" not in gain
     sentences = card_sentences(make_card(random_axis(), stress_axis(lost=1.0)))
     assert any(

@@ -338,7 +338,7 @@ def test_no_statement_goes_beyond_what_is_conclusive(
 
 
 def test_an_interval_that_excludes_zero_is_no_conclusion_without_the_correction() -> None:
-    """Of three classifiers on two tasks, one seems to lose much, but not after Holm's correction."""
+    """Of three classifiers on two tasks, one seems to lose much, but not after the correction."""
     accuracies = {"m0": 0.2, "m1": 0.2, "m2": 0.9}
     comparison = comparison_of(accuracies, dict.fromkeys(accuracies, 0.2), tasks=2, seed=1)
     found = verdict_of(comparison)
@@ -348,7 +348,7 @@ def test_an_interval_that_excludes_zero_is_no_conclusion_without_the_correction(
     lost = row.intervals["acc"]["sampler"]
     assert lost.low > 0
     told = headline(comparison)[1]
-    assert "does not show whether m2 loses any accuracy, after Holm's correction" in told
+    assert "does not show whether m2 loses any accuracy, after the correction for multiple testing" in told
     assert f"Without the correction, the loss of accuracy compared with random tasks is between {lost.low:.1f}" in told
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.inputs import Inputs
-from shotproof.comparison.sentences import fates_of
+from shotproof.comparison.sentences import fates_sentence
 from shotproof.core.errors import UnknownName
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.planning.pilot import Pilot
@@ -98,7 +98,7 @@ def test_the_fates_of_comparisons_are_counted() -> None:
     assert triples.inverted == triples.pairs[4:6]
     assert Fates.of([triples]) == Fates(8, 6, 3, 2, 2)
     assert Fates.of([triples, triples]) == Fates(16, 12, 6, 4, 4)
-    told = fates_of([triples])
+    told = fates_sentence([triples])
     assert "closed, direct: 6; open, direct: 3; open, paired: 5." in told
     assert re.search(r"\b6 of these pairs .*\b3 are inconclusive .*does not confirm 2, and 2 are inverted", told)
 

@@ -33,7 +33,7 @@ def to_latex(comparison: Comparison) -> str:
     tables = []
     for block in comparison.blocks:
         tables.append(_design_table(comparison, wide_table(comparison, block)))
-        if any(agreement.is_told for agreement in block.detectors):
+        if any(agreement.has_result for agreement in block.detectors):
             tables.append(_detector_table(block))
     quantities = ("accuracy", "gap", "skill_lost")
     across_sets = (across for across in comparison.data_sets if across.mean.quantity in quantities)
@@ -83,7 +83,7 @@ def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
 def _detector_table(block: Block) -> str:
     heading = ["Sampler", "Detectors", "Spearman", "First by second", "Second by first"]
     body = []
-    for agreement in (detectors for detectors in block.detectors if detectors.is_told):
+    for agreement in (detectors for detectors in block.detectors if detectors.has_result):
         accuracy = [
             "--" if agreement.accuracy is None else f"{value:.1f}" for value in agreement.accuracy or (0.0, 0.0)
         ]

@@ -85,7 +85,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
         )
     for verdict in selected:
         label, axis = verdict.loss.label, verdict.loss.axis
-        if axis in _RELIED_ON and not verdict.leans:
+        if axis in _RELIED_ON and not verdict.shows_reliance:
             steps.append(
                 Step(
                     f"Without shuffled {axis} as a control, the loss on {label} tasks need not be due to shortcuts. "
@@ -126,7 +126,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
     return list(dict.fromkeys(steps))[:3]
 
 
-def fates_of(triples: Sequence[Triples]) -> str:
+def fates_sentence(triples: Sequence[Triples]) -> str:
     """Report how many comparisons of each kind are conclusive, and how many closed, direct ones the others confirm."""
     fates = Fates.of(triples)
     counts: dict[str, int] = {}
@@ -163,7 +163,7 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
     groups: dict[Hashable, list[Verdict]] = {}
     for index, verdict in enumerate(selected):
         key = (
-            *(verdict.block.design, verdict.covers, verdict.loss.axis in _RELIED_ON and verdict.leans),
+            *(verdict.block.design, verdict.covers, verdict.loss.axis in _RELIED_ON and verdict.shows_reliance),
             *(verdict.loss.excess is not None or verdict.loss.reference, verdict.more),
             *map(frozenset, (verdict.losing, verdict.unclear, verdict.most, verdict.least, verdict.than)),
         )
@@ -204,7 +204,7 @@ def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str
     verdict = group[0]
     several = len(verdict.losing) > 1
     subject = _subject(comparison, verdict.losing, sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear))))
-    shortcuts = list(dict.fromkeys(name for member in group if (name := leans_on(comparison, member))))
+    shortcuts = list(dict.fromkeys(name for member in group if (name := shortcut_name(comparison, member))))
     they, their, lose, rely = ("They", "their", "lose", "rely") if several else ("It", "its", "loses", "relies")
     metric = _METRICS[verdict.metric]
     compared = _compared_with(verdict.loss.reference, has_placebo=verdict.loss.excess is not None)
@@ -261,7 +261,7 @@ def _points_in_parentheses(verdict: Verdict) -> str:
 def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str) -> str:
     """State how much is lost at most, if that is little; else that nothing is conclusive, and what would settle it."""
     unclear = verdict.unclear
-    shortcut = leans_on(comparison, verdict)
+    shortcut = shortcut_name(comparison, verdict)
     metric, has_placebo = _METRICS[verdict.metric], verdict.loss.excess is not None
     basis = _basis(comparison, verdict)
     name = classifier_name(comparison, unclear[0]) if len(unclear) == 1 else None
@@ -279,7 +279,7 @@ def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str
     loss = _loss_between(low, high, f" of {metric}", verdict.loss.reference, has_placebo)
     question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
     if low > 0 or high < 0:  # conclusive only without the correction
-        unanswered = f"{start}, the data does not show whether {question}, after Holm's correction."
+        unanswered = f"{start}, the data does not show whether {question}, after the correction for multiple testing."
         return f"{unanswered} Without the correction, {loss}. {basis}"
     settled = _settling_sentence(verdict.needed, comparison.medium, verdict.covers)
     return f"{start}, the data does not show whether {question}. {_capitalized(loss)}. {basis}{settled}"
@@ -331,9 +331,9 @@ def _floor_and_ceiling_remarks(comparison: Comparison, selected: Sequence[Verdic
             yield f"{names} near 100% on {reference} tasks, where every interval is too narrow."
 
 
-def leans_on(comparison: Comparison, verdict: Verdict) -> str | None:
+def shortcut_name(comparison: Comparison, verdict: Verdict) -> str | None:
     """Name what the classifiers may be said to rely on; None if the design does not allow such a statement."""
-    shortcut = _RELIED_ON.get(verdict.loss.axis) if verdict.leans else None
+    shortcut = _RELIED_ON.get(verdict.loss.axis) if verdict.shows_reliance else None
     return shortcut and shortcut.format(context=comparison.context.replace("_", " "))
 
 
@@ -488,7 +488,7 @@ def axis_sentence(
     metric: str,
     medium: str | None = None,
     context: str = "context",
-    would_tell: Needed | None = None,
+    needed: Needed | None = None,
 ) -> str:
     """State what an axis shows, in a few short sentences.
 
@@ -497,7 +497,7 @@ def axis_sentence(
         metric: metric of the statement
         medium: what the items are
         context: name of the contexts
-        would_tell: what would settle the question if nothing is conclusive
+        needed: what would settle the question if nothing is conclusive
     """
     if axis.reference is None:
         chance = f" Guessing gives {percent(axis.chance['acc'])}%." if "acc" in axis.chance else ""
@@ -528,12 +528,12 @@ def axis_sentence(
         return f"The data does not show {question}: {lost.refused}."
     loss = _loss_between(lost.low, lost.high, "", axis.reference.sampler, has_placebo)
     if lost.low > 0 or lost.high < 0:  # conclusive only without the correction
-        corrected = "After Holm's correction for all losses of the comparison"
+        corrected = "After the correction for multiple testing"
         return f"{corrected}, the data does not show {question}. Without the correction, {loss}.{basis}"
     if _loses_little(axis):
         most = f"{percent(max(axis.at_most or 0.0, 0.0))}% {skill}"
         return f"On {tasks}, it loses at most {most}{compared}.{basis}"
-    settled = _settling_sentence(would_tell if lost.mean > 0 else None, medium, lost.covers)
+    settled = _settling_sentence(needed if lost.mean > 0 else None, medium, lost.covers)
     return f"The data does not show {question}. {_capitalized(loss)}.{basis}{settled}"
 
 

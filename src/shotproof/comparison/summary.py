@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import bounds, listed, percent
-from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, leans_on
+from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, shortcut_name
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.results.evaluated import Classifier
@@ -40,7 +40,7 @@ def summary(comparison: Comparison) -> list[str]:
     Returns:
         At most three sentences; empty if the design does not measure reliance.
     """
-    on_reliance = [verdict for verdict in verdicts(comparison) if leans_on(comparison, verdict)]
+    on_reliance = [verdict for verdict in verdicts(comparison) if shortcut_name(comparison, verdict)]
     losing = (verdict for verdict in on_reliance if verdict.losing)
     worst = max(losing, key=lambda verdict: verdict.share_lost, default=None)
     if worst is not None and worst.focus is not None:
@@ -57,7 +57,7 @@ def summary(comparison: Comparison) -> list[str]:
     inconclusive = [verdict for verdict in on_reliance if verdict.unclear and not verdict.gaining]
     if not inconclusive:
         return []
-    shortcuts = dict.fromkeys(str(leans_on(comparison, verdict)) for verdict in inconclusive)
+    shortcuts = dict.fromkeys(str(shortcut_name(comparison, verdict)) for verdict in inconclusive)
     shortcut = listed(list(shortcuts), last="or")
     if all(verdict.most_lost <= LITTLE for verdict in inconclusive):
         most = max(0.0, *(verdict.most_lost for verdict in inconclusive))
@@ -85,7 +85,7 @@ def terms(comparison: Comparison) -> list[Term]:
 
 
 def _choice_sentence(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    """Recommend the most accurate classifier under stress, and name those that the data does not separate from it."""
+    """Name the most accurate classifier under stress, and those that the data does not separate from it."""
     group = verdict.block.group(verdict.loss.label)
     rows = sorted(group.rows, key=lambda row: -row.means[verdict.metric])
     if len(rows) < 2:
@@ -116,7 +116,7 @@ def _reliance_sentence(comparison: Comparison, verdict: Verdict, focus: Classifi
     others = len(verdict.losing) - 1
     as_others = f", as {_others_do(others, with_skill - 1)}" if others else ""
     name, points = classifier_name(comparison, focus), f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
-    relies = f"{name} relies on {leans_on(comparison, verdict)}{as_others}."
+    relies = f"{name} relies on {shortcut_name(comparison, verdict)}{as_others}."
     return f"{relies} This costs {name} {points} on {verdict.loss.label} tasks."
 
 

@@ -85,7 +85,7 @@ class Verdict:
         return float(np.max(list(self.at_most.values()), initial=-math.inf))
 
     @property
-    def leans(self) -> bool:
+    def shows_reliance(self) -> bool:
         """Return whether a loss may be called reliance on what the tasks stress."""
         return self.loss.excess is not None and self.loss.is_shuffled
 

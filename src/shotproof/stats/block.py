@@ -186,7 +186,7 @@ class DetectorAgreement:
     accuracy: tuple[float, float] | None = None
 
     @property
-    def is_told(self) -> bool:
+    def has_result(self) -> bool:
         """Return whether there is a correlation (it needs enough classifiers) or a detection accuracy."""
         return not math.isnan(self.correlation) or self.accuracy is not None
 

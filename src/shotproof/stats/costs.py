@@ -183,7 +183,7 @@ def _costs(
         estimate = Estimate(
             float(means[unit]),
             spread if spread.variance > 0 else None,
-            "shuffled words do not change any task: there is no variance to estimate",
+            "shuffled words do not change any task, so there is no variance to estimate",
         )
         costs.append(
             AttributeCost(
@@ -223,7 +223,7 @@ def _correlation(columns: FloatArray) -> FloatArray:
 
 
 def _components(is_linked: npt.NDArray[np.bool_]) -> IntArray:
-    """Number the connected components in the order of their first member: [k]."""
+    """Compute the index of each word's connected component, in the order of their first members: [k]."""
     from scipy.sparse.csgraph import connected_components
 
     components: IntArray = connected_components(is_linked, directed=False)[1].astype(np.int64)

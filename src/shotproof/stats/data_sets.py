@@ -1,8 +1,8 @@
 """Several data sets side by side: their names, and means over them.
 
 A mean over data sets is the mean of their means, each with the same weight, as in Hard-Meta-Dataset++ and *Oops, I
-Sampled it Again*. The data sets are treated as fixed: the interval covers new tasks, images or classes of each, not
-other data sets.
+Sampled it Again*. The data sets are treated as fixed: the interval is valid for new tasks, images or classes of each,
+not for other data sets.
 """
 
 from __future__ import annotations

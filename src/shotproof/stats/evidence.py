@@ -22,7 +22,7 @@ DEPLETION: Final = "depletion"
 Units = Literal["images", "classes"]
 MeanOf = tuple[str | None, Classifier, Metric]  # a task set by its digest
 
-# Weighted sum of means: the weight by replicates (their number), classifier and metric.
+# Weighted sum of means: the weights by replicates (their index), classifier and metric.
 Terms = Mapping[tuple[int, Classifier, Metric], float]
 
 
@@ -278,7 +278,7 @@ def replicates_of(sets: Sequence[Evaluated]) -> list[Replicates]:
     """Group the task sets that differ only in the seed.
 
     Raises:
-        Mismatch: matched sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
+        Mismatch: if matched sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
     """
     first_by_match: dict[str, Evaluated] = {}
     by_label: dict[str, list[Evaluated]] = {}

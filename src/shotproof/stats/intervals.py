@@ -265,12 +265,12 @@ def meanings(medium: str | None) -> dict[Covers, str]:
 
 def check_intervals(names: Sequence[str]) -> tuple[Covers, ...]:
     """Return these names as intervals, in the order given. Raise InputError if there are none or one is unknown."""
-    known: tuple[Covers, ...] = get_args(Covers)
+    intervals: tuple[Covers, ...] = get_args(Covers)
     if not names:
-        raise InputError(f"no interval: name at least one of {', '.join(known)}")
+        raise InputError(f"no interval: name at least one of {', '.join(intervals)}")
     for name in names:
-        if name not in known:
-            raise UnknownName("interval", name, known)
+        if name not in intervals:
+            raise UnknownName("interval", name, intervals)
     return tuple(names)  # type: ignore[arg-type]
 
 

@@ -19,9 +19,9 @@ _OPPOSITE: dict[Conclusion, Conclusion] = {"+": "-", "0": "0", "-": "+"}
 class Pair:
     """How far classifier `a` is above classifier `b`, and whether that is conclusive.
 
-    `interval` is of this pair alone; `p_value` and `conclusion` are corrected for the number of pairs where asked for,
-    so a pair may be inconclusive although its own interval excludes zero. `direct` is the usual comparison, which is
-    not paired: conclusive where the intervals of both methods do not meet.
+    `interval` is of this pair alone; `p_value` and `conclusion` are corrected for the number of pairs if requested, so
+    a pair may be inconclusive although its own interval excludes zero. `direct` is the usual comparison, which is not
+    paired: it is conclusive if the intervals of both methods do not overlap.
     """
 
     a: Classifier
@@ -46,7 +46,7 @@ def compare_pairs(
     covers: str,
     level: float = 0.95,
     correct: bool = True,
-    own: Mapping[Classifier, Estimate] | None = None,
+    estimates: Mapping[Classifier, Estimate] | None = None,
 ) -> list[Pair]:
     """Compare all pairs under one interval.
 
@@ -55,11 +55,11 @@ def compare_pairs(
         covers: the interval
         level: the confidence level
         correct: whether to correct by Holm for the number of pairs that have an interval
-        own: the estimate of each classifier, for the direct comparison, which is not corrected
+        estimates: the estimate of each classifier, for the direct comparison, which is not corrected
     """
     check_level(level)
     p_values = _p_values(list(differences.values()), correct)
-    intervals = {classifier: estimate.interval(covers, level) for classifier, estimate in (own or {}).items()}
+    intervals = {classifier: estimate.interval(covers, level) for classifier, estimate in (estimates or {}).items()}
     return [
         Pair(
             a,

@@ -39,8 +39,8 @@ def rank_ranges(means: Mapping[Classifier, float], pairs: Sequence[Pair]) -> dic
     """Rank each classifier from behind all that are conclusively better to before all that are conclusively worse.
 
     Args:
-        means: of all that are ranked, the highest is best
-        pairs: of these
+        means: means of all classifiers to rank; the highest is best
+        pairs: pairs of these classifiers
 
     Returns:
         The ranges, in the order of the means. If a pair is conclusive, its better one has the better range at both
@@ -57,25 +57,25 @@ def rank_ranges(means: Mapping[Classifier, float], pairs: Sequence[Pair]) -> dic
 
 
 def with_implied(better: BoolArray, means: FloatArray) -> BoolArray:
-    """Add what conclusive pairs imply: what is better than something better is better, whatever its own pair tells.
+    """Add what conclusive pairs imply: if a is better than b and b than c, a is better than c, whatever their own pair.
 
-    Pairs by themselves seldom lack what follows from others; they do if their own interval is refused, or has fewer
-    degrees of freedom. Then two could have the same range although one is conclusively better. Conclusions that hold
-    together, as Holm's correction sees to, hold with all that follows from them.
+    Pairs are seldom inconclusive if others imply a conclusion; they are if their own interval is refused, or has fewer
+    degrees of freedom. Then two classifiers could have the same range although one is conclusively better. Since Holm's
+    correction ensures that all conclusions hold jointly, all that they imply holds too.
 
     Args:
-        better: [n, n], whether that of the column is conclusively better than that of the row, and so has the better
-            mean
+        better: [n, n], whether the classifier of the column is conclusively better than that of the row, and so has the
+            better mean
         means: [n], the highest is best
 
     Returns:
-        The same with all that follows.
+        The same matrix with everything that it implies.
     """
     order = np.argsort(-means, kind="stable")
     direct = better[np.ix_(order, order)]
-    reachable = np.packbits(direct, axis=1)  # as bits: of thousands, all pairs are many
+    reachable = np.packbits(direct, axis=1)  # as bits, because the pairs of thousands of classifiers are many
     for index, ahead in enumerate(direct):
-        # What is better than one of the leading block lies within the block.
+        # Whatever is better than a member of the leading block lies within the block.
         block = int(np.argmin(ahead))
         beyond = block + np.flatnonzero(ahead[block:])
         reachable[index] |= np.bitwise_or.reduce(reachable[beyond], axis=0)

@@ -42,7 +42,7 @@ def classifier_rows(
             }
             for m in METRICS
         }
-        # Of what has no number under some interval, that of another.
+        # If there is no number under an interval, use that under another.
         means = {
             m: next((interval.mean for interval in by_name.values() if interval.has_mean), math.nan)
             for m, by_name in intervals.items()

@@ -1,11 +1,12 @@
-"""What task sets lose if the words, or contexts, that decide them mean nothing: a null distribution on the data itself.
+"""Null distribution of losses, from the data itself: what task sets lose if their words, or contexts, mean nothing.
 
 Words are shuffled between the items of each class, once for all tasks of a set. A set whose words mean nothing is one
 more such shuffle, so the loss that it shows by chance is distributed as that of the shuffles (a permutation test). The
-variance over tasks misses most of it, since tasks that plant one word in one class share its holders; halves of the
-data miss some of it, since samplers that choose few items choose as many from a half as from the whole.
+variance over tasks misses most of it, because tasks that plant the same word in the same class share the items that
+have it. Halves of the data miss some of it, because a sampler that draws few items draws as many from a half as from
+the whole.
 
-Arrays only: whoever re-evaluates makes them.
+This module works on arrays only; callers compute them by re-evaluation.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class ShuffledMeans:
                 (placebo_weights, self.of_tasks),
             )
         )
-        # Var of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
-        # Of one task nothing is known of the covariance: all of its variance is taken for it.
+        # The variance of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
+        # One task does not show the covariance: all of its variance is attributed to it.
         between = max((mean - task / self.tasks) / (1 - 1 / self.tasks), 0.0) if self.tasks > 1 else mean
         variance = between * (1 - 1 / tasks) + (task + placebo) / tasks
         return Spread(variance, 2 * max(mean, variance) ** 2 / (self.shuffles - 1))

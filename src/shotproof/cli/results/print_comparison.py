@@ -180,7 +180,7 @@ def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
     """Print direct comparisons with and without replacement, and paired ones."""
     from shotproof.comparison.comparison_tables import to_arrow
     from shotproof.comparison.numbers import METRIC_NAMES
-    from shotproof.comparison.sentences import fates_of
+    from shotproof.comparison.sentences import fates_sentence
 
     triples = [group.triples[comparison.metric] for group in comparison.groups if comparison.metric in group.triples]
     rows = [row for row in to_arrow(comparison, "triples").to_pylist() if row["metric"] == comparison.metric]
@@ -198,9 +198,9 @@ def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
             "not corrected for the number of pairs; r: Pearson's between task accuracies"
         )
         print_table("", ["pair", *counts.names, "r"], lines)
-        say(fates_of([counts]), "")
+        say(fates_sentence([counts]), "")
     if len(triples) > 1:
-        say(f"Over all {len(triples)} sets of random tasks. {fates_of(triples)}", "")
+        say(f"Over all {len(triples)} sets of random tasks. {fates_sentence(triples)}", "")
 
 
 def _print_data_sets(comparison: Comparison) -> None:
