@@ -140,7 +140,7 @@ def test_a_planted_fault_is_on_the_right_axis_and_the_gate_fails_on_it_alone(
     assert failed == ["fewstab"]
     costly = next(axis for axis in planted.card.axes if axis.name == "fewstab")
     assert costly.conclusion == "+"
-    assert costly.verdict.startswith("It leans on attributes")
+    assert costly.verdict.startswith("It relies on attributes")
 
 
 def test_the_same_tasks_are_drawn_for_both_but_those_that_are_searched(sound: Printed, planted: Profile) -> None:
