@@ -216,7 +216,7 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that conform to the JSON Schema of cards; a field without a value is null."""
-        return {"kind": KIND, "format": FORMAT, **plain(self, whole=True)}
+        return {"kind": KIND, "format": FORMAT, **plain(self, complete=True)}
 
     @classmethod
     def from_json(cls, content: Any) -> Card:

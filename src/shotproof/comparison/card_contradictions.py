@@ -17,12 +17,12 @@ _BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 1
 
 def contradictions(card: Card) -> Iterator[str]:
     """Report what is impossible in a card, one sentence each: in each axis separately, and axes that occur twice."""
-    yield from twice(card)
+    yield from repeated_axes(card)
     for axis in card.axes:
         yield from (f"{axis.name}: {problem}" for problem in axis_contradictions(axis))
 
 
-def twice(card: Card) -> Iterator[str]:
+def repeated_axes(card: Card) -> Iterator[str]:
     """Report axes that occur twice."""
     names = [axis.name for axis in card.axes]
     yield from (f"{name}: the axis occurs twice" for name in dict.fromkeys(names) if names.count(name) > 1)

@@ -99,7 +99,7 @@ def to_arrow(comparison: Comparison, table: str) -> pa.Table:
     if table not in _COLUMNS:
         raise UnknownName("table", table, _COLUMNS)
     schema = pa.schema([(name, _TYPES.get(name, pa.string())) for name in _COLUMNS[table]])
-    return pa.Table.from_pylist([plain(row, whole=True) for row in _ROWS[table](comparison)], schema)
+    return pa.Table.from_pylist([plain(row, complete=True) for row in _ROWS[table](comparison)], schema)
 
 
 def to_pandas(comparison: Comparison, table: str = "estimates") -> pd.DataFrame:

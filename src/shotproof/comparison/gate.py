@@ -16,7 +16,7 @@ import numpy as np
 
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.dominance import Comparable, difference
-from shotproof.comparison.numbers import bounds, level, percent
+from shotproof.comparison.numbers import bounds, level, listed, percent
 from shotproof.comparison.sentences import would_settle
 from shotproof.core.errors import InputError, Mismatch, did_you_mean, error_prefix
 from shotproof.core.plain_values import typed
@@ -217,7 +217,7 @@ def gate(
         else:
             checks.append(drop)
     notes += [
-        f"{axis.name}: not checked against {' and '.join(names)}; to check it, name the axis (--axis {axis.name})"
+        f"{axis.name}: not checked against {listed(names)}; to check it, name the axis (--axis {axis.name})"
         for axis in axes
         if axis.reference is not None and (names := limits.exempt_limits(axis))
     ]

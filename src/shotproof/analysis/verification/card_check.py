@@ -8,7 +8,7 @@ import numpy as np
 
 from shotproof.analysis.verification.results_check import Recomputation
 from shotproof.comparison.card import Card, CardAxis
-from shotproof.comparison.card_contradictions import ROUNDING, axis_contradictions, same_number, twice
+from shotproof.comparison.card_contradictions import ROUNDING, axis_contradictions, repeated_axes, same_number
 from shotproof.core.arrays import FloatArray
 from shotproof.learners.method import Method, make_method
 from shotproof.results.evaluated import METRICS
@@ -29,7 +29,7 @@ def card_problems(
         recomputation: how to recompute its accuracies; None skips this
         method: the card's method, already built; None builds it from its spelling
     """
-    yield from twice(card)
+    yield from repeated_axes(card)
     by_digest = {task_set.digest: task_set for task_set in tasks}
     for axis in card.axes:
         problems = list(axis_contradictions(axis))
