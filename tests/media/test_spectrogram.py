@@ -120,7 +120,7 @@ def test_a_clip_shorter_than_a_window_needs_padding() -> None:
         ({"norm": "slany"}, "norm: expected slaney or none, found 'slany': did you mean 'slaney'"),
         ({"bands": 0}, "LogMel: bands: expected a whole number from 1 to 10,000,000, found 0"),
         ({"window": 2.5}, r"window: expected a whole number from 1 to 10,000,000, found 2\.5"),
-        ({"high_hz": 9000.0}, "low_hz 0 and high_hz 9000: expected 0 <= low_hz < high_hz <= 8000"),
+        ({"high_hz": 9000.0}, "0 <= low_hz < high_hz <= 8000 .* low_hz 0 and high_hz 9000"),
         ({"range_db": -1.0}, "range_db: expected a number above 0 or None, found -1"),
     ],
 )

@@ -13,7 +13,7 @@ import soundfile
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.catalog_check import check_catalog
-from shotproof.catalog.clips import clip_digests, clips_of
+from shotproof.catalog.item_files import item_digests, item_files
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.media.clip import read_clip
@@ -101,7 +101,7 @@ def test_always_and_pad_in_files_and_on_the_fly(tmp_path: Path) -> None:
     unwritten = mix(recordings, MAPPING, tmp_path / "fly", replace(made, on_the_fly=True), runtime=runtime)
     assert unwritten.digest == written.digest
     assert written.record.mix["peak"] == "always"
-    for clip, path, row in zip(clips_of(unwritten), clips_of(written), written.table.to_pylist(), strict=True):
+    for clip, path, row in zip(item_files(unwritten), item_files(written), written.table.to_pylist(), strict=True):
         pcm = soundfile.read(path, dtype="int16")[0].astype(np.int32)
         assert np.abs(pcm).max() == 32_767
         assert not pcm[16_000:].any()  # recordings are of one second
@@ -115,14 +115,14 @@ def test_always_and_pad_in_files_and_on_the_fly(tmp_path: Path) -> None:
     )
     assert {"peak", "short"} & {*plain.table.column_names, *plain.record.mix} == set()
     # Features are kept by these digests: the same parts mixed otherwise are another sound.
-    one = clips_of(unwritten)[0]
+    one = item_files(unwritten)[0]
     assert isinstance(one, Mixture)
     manners = [one, replace(one, peak="clipping"), replace(one, short="repeat")]
-    assert len(set(clip_digests(manners, runtime).to_pylist())) == 3
+    assert len(set(item_digests(manners, runtime).to_pylist())) == 3
     for name, value in (("peak", "clipping"), ("short", "repeat")):
-        with pytest.raises(InputError, match=f"holds mixtures made with another {name} "):
+        with pytest.raises(InputError, match=f"holds mixtures .* {name} "):
             mix(recordings, MAPPING, tmp_path / "disk", replace(made, **{name: value}), runtime=runtime)
-    with pytest.raises(InputError, match=r"holds mixtures made with another peak \(clipping, now always\)"):
+    with pytest.raises(InputError, match=r"holds mixtures .* peak .* clipping .* now always"):
         mix(recordings, MAPPING, tmp_path / "plain", replace(made, short="repeat"), runtime=runtime)
 
 
@@ -151,10 +151,10 @@ def test_on_the_fly_gives_the_samples_of_the_files_and_the_same_catalog(tmp_path
     unwritten = Catalog.read(tmp_path / "fly" / "deep" / "catalog.parquet")
     assert unwritten.digest == written.digest
     assert sorted(path.name for path in (tmp_path / "fly" / "deep").iterdir()) == ["catalog.parquet", "mix.json"]
-    for clip, path in zip(clips_of(unwritten), clips_of(written), strict=True):
+    for clip, path in zip(item_files(unwritten), item_files(written), strict=True):
         np.testing.assert_array_equal(read_clip(clip), read_clip(path))
         np.testing.assert_array_equal(read_clip(clip, 8_000, 2.0), read_clip(path, 8_000, 2.0))
-    digests = clip_digests(clips_of(unwritten), Runtime(cache=None)).to_pylist()
+    digests = item_digests(item_files(unwritten), Runtime(cache=None)).to_pylist()
     assert len(set(digests)) == len(unwritten)
     # The check reads them as they are made: those of one class and dial are all different.
     assert not check_catalog(unwritten, way=1, shot=1, query=1, runtime=Runtime(workers=1))
@@ -166,7 +166,7 @@ def test_on_the_fly_gives_the_samples_of_the_files_and_the_same_catalog(tmp_path
     unwritten.write(tmp_path / "elsewhere" / "catalog.parquet")
     moved = Catalog.read(tmp_path / "elsewhere" / "catalog.parquet")
     assert moved.digest == unwritten.digest
-    np.testing.assert_array_equal(read_clip(clips_of(moved)[0]), read_clip(clips_of(unwritten)[0]))
+    np.testing.assert_array_equal(read_clip(item_files(moved)[0]), read_clip(item_files(unwritten)[0]))
 
 
 def test_a_dial_of_zero_leaves_the_foreground_alone(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_the_same_bytes_in_any_number_of_processes_and_after_an_interruption(tmp
 def test_a_folder_of_other_mixtures_is_left_alone(tmp_path: Path) -> None:
     recordings = draw_recordings(tmp_path / "raw")
     mix(recordings, MAPPING, tmp_path / "out", PLAIN, runtime=Runtime(cache=None, workers=1))
-    with pytest.raises(InputError, match=r"made with another dial \(1\.0, now 2\.0\): choose another folder"):
+    with pytest.raises(InputError, match=r"dial .* 1\.0 .* now 2\.0: choose another folder"):
         mix(
             recordings,
             MAPPING,
@@ -210,7 +210,7 @@ def test_a_folder_of_other_mixtures_is_left_alone(tmp_path: Path) -> None:
             runtime=Runtime(cache=None, workers=1),
         )
     shutil.copy(tmp_path / "raw" / "dog" / "0.wav", tmp_path / "raw" / "dog" / "1.wav")
-    with pytest.raises(InputError, match="made with another recordings"):
+    with pytest.raises(InputError, match=r"holds mixtures .* recordings "):
         mix(recordings, MAPPING, tmp_path / "out", PLAIN, runtime=Runtime(cache=None, workers=1))
 
 
@@ -225,7 +225,7 @@ def test_bad_recordings_are_left_out_by_name_and_the_rest_is_mixed(tmp_path: Pat
     mixed = mix(recordings, MAPPING, tmp_path / "out", PLAIN, runtime=Runtime(cache=None, workers=1))
     assert {row["item"]: row["reason"] for row in mixed.record.skipped} == {
         "dog/0.wav": "silent: below -70 LUFS throughout",
-        "dog/1.wav": "too short to have a loudness: 0.10 s, expected 0.4 s or more",
+        "dog/1.wav": "too short to measure: 0.10 s, expected 0.4 s or more",
         "rain/3.wav": "is cut off after 0.47 s",
     }
     assert Counter(zip(*(mixed.table[name].to_pylist() for name in ("label", "context")), strict=True)) == {
@@ -236,7 +236,7 @@ def test_bad_recordings_are_left_out_by_name_and_the_rest_is_mixed(tmp_path: Pat
     }
     for path in dogs.iterdir():
         soundfile.write(path, np.zeros(16_000), 16_000)
-    with pytest.raises(InputError, match=r"no recording of 'dog' has a loudness \(of 4; dog/0.wav: silent"):
+    with pytest.raises(InputError, match=r"4 recordings of 'dog' .* dog/0.wav: silent"):
         mix(recordings, MAPPING, tmp_path / "other", PLAIN, runtime=Runtime(cache=None, workers=1))
 
 
@@ -250,7 +250,7 @@ def test_thresholds_filter_and_count(tmp_path: Path) -> None:
     mixed = mix(recordings, MAPPING, tmp_path / "out", kept, runtime=Runtime(cache=None, workers=1))
     assert len(mixed) + mixed.record.dropped["alike"] == len(every)
     assert max(mixed.table["alike"].to_pylist()) <= limit
-    with pytest.raises(InsufficientData, match="no mixture keeps to the thresholds: 12 inaudible"):
+    with pytest.raises(InsufficientData, match=r"no mixture .* thresholds: 12 inaudible"):
         mix(
             recordings,
             MAPPING,
@@ -331,5 +331,8 @@ def test_splits_that_the_seed_draws_are_told(
     settings = MixSettings(embedding=None, on_the_fly=True)
     runtime = Runtime(cache=None, workers=1)
     mix(draw_recordings(tmp_path / "raw"), mapping, tmp_path / "out", settings, runtime=runtime)
-    told = "the mapping has no [splits]: its 2 foregrounds are divided by the seed into 2 for train"
-    assert caplog.messages == ([] if splits else [told])
+    assert len(caplog.messages) == (0 if splits else 1)
+    for message in caplog.messages:
+        assert "no [splits]" in message
+        assert "2 foregrounds" in message
+        assert "2 for train" in message

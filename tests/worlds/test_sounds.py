@@ -42,7 +42,7 @@ def test_the_mapping_lets_every_texture_stand_behind_every_event() -> None:
     world = SoundsWorld(foregrounds=8, backgrounds=6)
     mapping = world.mapping()
     assert mapping.foregrounds == sorted(world.events)
-    assert all(mapping.of(label) == sorted(world.textures) for label in world.events)
+    assert all(mapping.backgrounds_of(label) == sorted(world.textures) for label in world.events)
     assert {len(backgrounds) for backgrounds in mapping.pairs.values()} == {4}
     mapping.require_labels(world.catalog().table["label"].to_pylist())
 

@@ -1,1 +1,1 @@
-"""One image or one clip to an array, with limits."""
+"""Decoding of images and sounds, with limits."""

@@ -1,4 +1,4 @@
-"""Log-mel spectrograms as functions on tensors; the defaults are librosa's melspectrogram and power_to_db."""
+"""Log-mel spectrograms of tensors; the defaults are those of librosa's melspectrogram and power_to_db."""
 
 from __future__ import annotations
 
@@ -21,54 +21,54 @@ NORMS = ("slaney", "none")
 
 @dataclass(frozen=True)
 class LogMel(Checked):
-    """How samples become decibels in mel bands.
+    """Settings of a log-mel spectrogram.
 
-    `window` samples (Hann, periodic) every `hop`; `center` pads half a window of zeros at both ends. `scale` is where
-    the bands lie: slaney, or htk (2595 log10(1 + f / 700)); `norm` slaney gives each triangle the area of one hertz,
-    none the height of one. Decibels are 10 log10(power), of power no lower than `floor`, and, where `range_db` is
-    given, no more than that below the clip's loudest value.
+    Windows (Hann, periodic) have `window` samples, one every `hop`; `center` pads half a window of zeros at both ends.
+    `scale` is the mel scale: slaney, or htk (2595 log10(1 + f / 700)); with `norm` slaney, each triangle has an area of
+    one hertz, with none a height of one. Decibels are 10 log10(power) of power no lower than `floor`, and, if
+    `range_db` is given, no more than that below the clip's loudest value.
     """
 
     rate: int = option(16_000, "samples per second", least=1)
     window: int = option(1024, "samples per window", least=1)
     hop: int = option(512, "samples from one window to the next", least=1)
-    bands: int = option(128, "mel bands", least=1)
-    low_hz: float = option(0.0, "where the lowest band begins", least=0)
-    high_hz: float | None = option(None, "where the highest band ends; None: half the rate", above=0)
-    scale: str = option("slaney", "where the bands lie", choices=SCALES)
-    norm: str = option("slaney", "the area of each band is one hertz, or its height one", choices=NORMS)
-    center: bool = option(True, "whether half a window of zeros is put before and after the clip")
-    floor: float = option(1e-10, "the least power", above=0)
-    range_db: float | None = option(80.0, "the least level, in decibels below the clip's loudest; None: none", above=0)
+    bands: int = option(128, "number of mel bands", least=1)
+    low_hz: float = option(0.0, "lower end of the lowest band", least=0)
+    high_hz: float | None = option(None, "upper end of the highest band; None: half the rate", above=0)
+    scale: str = option("slaney", "mel scale", choices=SCALES)
+    norm: str = option("slaney", "slaney: each band has an area of one hertz; none: a height of one", choices=NORMS)
+    center: bool = option(True, "whether to pad the clip with half a window of zeros at both ends")
+    floor: float = option(1e-10, "least power", above=0)
+    range_db: float | None = option(80.0, "decibels from the loudest to the lowest value; None: no limit", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.low_hz < self.top_hz <= self.rate / 2:
             raise InputError(
-                f"log-mel: low_hz {self.low_hz:g} and high_hz {self.top_hz:g}: expected 0 <= low_hz < high_hz <= "
-                f"{self.rate / 2:g}, half the rate"
+                f"log-mel: expected 0 <= low_hz < high_hz <= {self.rate / 2:g} (half the rate), "
+                f"found low_hz {self.low_hz:g} and high_hz {self.top_hz:g}"
             )
 
     @property
     def top_hz(self) -> float:
-        """Where the highest band ends."""
+        """Return the upper end of the highest band."""
         return self.rate / 2 if self.high_hz is None else self.high_hz
 
 
 def log_mel(samples: torch.Tensor, settings: LogMel | None = None) -> torch.Tensor:
-    """Samples [b, n] to decibels in mel bands, [b, bands, frames]."""
+    """Compute decibels in mel bands, [b, bands, frames], from samples [b, n]."""
     settings = settings or LogMel()
     power = power_spectrogram(samples, settings.window, settings.hop, settings.center)
-    # A product for each clip by itself, so that a clip's values do not depend on the batch it is in.
+    # One product per clip, so that a clip's values do not depend on its batch.
     filters = mel_filters(settings).to(power)
     return decibels(torch.stack([filters @ clip for clip in power]), settings.floor, settings.range_db)
 
 
 def power_spectrogram(samples: torch.Tensor, window: int, hop: int, center: bool = True) -> torch.Tensor:
-    """Return the squared magnitudes of the short-time Fourier transform of [b, n], [b, window // 2 + 1, frames]."""
+    """Compute the squared magnitudes of the short-time Fourier transform of [b, n], [b, window // 2 + 1, frames]."""
     if not center and samples.shape[-1] < window:
         raise InputError(
-            f"log-mel: a clip of {samples.shape[-1]} samples is shorter than one window of {window}, and is not padded"
+            f"log-mel: a clip of {samples.shape[-1]} samples is shorter than one window of {window}: set center=True"
         )
     hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
     transform = torch.stft(samples, window, hop, window=hann, center=center, pad_mode="constant", return_complex=True)
@@ -76,7 +76,7 @@ def power_spectrogram(samples: torch.Tensor, window: int, hop: int, center: bool
 
 
 def decibels(power: torch.Tensor, floor: float = 1e-10, range_db: float | None = 80.0) -> torch.Tensor:
-    """Power [b, ...] in decibels re 1, none below `floor`, nor more than `range_db` below the clip's highest."""
+    """Convert power [b, ...] to decibels re 1, no lower than `floor`, nor `range_db` below the clip's loudest value."""
     level = 10 * torch.log10(power.clamp(min=floor))
     if range_db is None:
         return level
@@ -86,7 +86,7 @@ def decibels(power: torch.Tensor, floor: float = 1e-10, range_db: float | None =
 
 @lru_cache(maxsize=8)
 def mel_filters(settings: LogMel) -> torch.Tensor:
-    """Return the triangles that sum frequencies to mel bands, [bands, window // 2 + 1], float32."""
+    """Build the triangular filters that sum frequencies to mel bands, [bands, window // 2 + 1], float32."""
     frequencies = torch.linspace(0, settings.rate / 2, settings.window // 2 + 1, dtype=torch.float64)
     ends = torch.tensor([settings.low_hz, settings.top_hz], dtype=torch.float64)
     low_mel, high_mel = _to_mel(ends, settings.scale).tolist()

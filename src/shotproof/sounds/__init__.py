@@ -1,4 +1,4 @@
-"""Sounds: reading, loudness, mixing, and what can be measured of a mixture."""
+"""Sounds: decoding, loudness, mixing, and the quality of mixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which foreground is mixed with which backgrounds: a TOML or CSV file, and the mappings that come with Shotproof."""
+"""Mappings of foregrounds to the backgrounds that they are mixed with: TOML or CSV files, or shipped with Shotproof."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")
 OTHERS = "others"
 PAIRINGS = ("pair", "hard")
-COLUMNS = ("foreground", "background", "pairing", "split")  # of a CSV file; the last two may be left out
+COLUMNS = ("foreground", "background", "pairing", "split")  # of a CSV file; the last two are optional
 VAL_SHARE, TEST_SHARE = 0.1, 0.2
 
-_SPLIT = 1  # what a random number is drawn for
+_SPLIT = 1  # purpose of a random draw
 
 
 @dataclass(frozen=True)
 class PairMapping:
-    """Labels by label: each foreground's own backgrounds (`pairs`), those for hard tasks, and its split.
+    """Backgrounds of each foreground: its own (`pairs`), those for hard tasks (`hard`), and its split.
 
-    `splits` is empty where the file has none.
+    `splits` is empty if the file has none.
     """
 
     pairs: dict[str, tuple[str, ...]]
@@ -40,59 +40,59 @@ class PairMapping:
 
     @property
     def foregrounds(self) -> list[str]:
-        """The labels of foregrounds, sorted."""
+        """Return the labels of foregrounds, sorted."""
         return sorted(self.pairs)
 
     @property
     def backgrounds(self) -> list[str]:
-        """The labels of backgrounds, sorted."""
+        """Return the labels of backgrounds, sorted."""
         return sorted({label for labels in (*self.pairs.values(), *self.hard.values()) for label in labels})
 
     @property
     def digest(self) -> str:
-        """Of all that it says."""
+        """Return the digest of the mapping."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:32]
 
-    def of(self, foreground: str) -> list[str]:
-        """All backgrounds of a foreground, sorted."""
+    def backgrounds_of(self, foreground: str) -> list[str]:
+        """Return all backgrounds of a foreground, sorted."""
         return sorted({*self.pairs[foreground], *self.hard.get(foreground, ())})
 
-    def split_of(self, seed: int) -> dict[str, str]:
-        """The split of each foreground: the file's, or else 70/10/20 of the classes by the seed."""
+    def split_by_label(self, seed: int) -> dict[str, str]:
+        """Return the split of each foreground: the file's, or 70/10/20 of the classes drawn by the seed."""
         if self.splits:
             return self.splits
         order = np.argsort(bits(seed, _SPLIT, np.arange(len(self.pairs)))).tolist()
         val, test = (round(share * len(order)) for share in (VAL_SHARE, TEST_SHARE))
         names = ["test"] * test + ["val"] * val + ["train"] * (len(order) - test - val)
-        return {self.foregrounds[place]: name for place, name in zip(order, names, strict=True)}
+        return {self.foregrounds[index]: name for index, name in zip(order, names, strict=True)}
 
-    def require_labels(self, known: Iterable[str]) -> None:
-        """Refuse a label that no recording has."""
-        known = set(known)
+    def require_labels(self, recording_labels: Iterable[str]) -> None:
+        """Raise InputError if a label of the mapping has no recordings."""
+        present = set(recording_labels)
         for role, labels in (("foreground", self.foregrounds), ("background", self.backgrounds)):
             for label in labels:
-                if label not in known:
-                    raise InputError(f"mapping: no recording has the {role} '{label}'{did_you_mean(label, known)}")
+                if label not in present:
+                    raise InputError(f"mapping: no recording has the {role} '{label}'{did_you_mean(label, present)}")
 
 
 def shipped_mappings() -> list[str]:
-    """The names of the mappings that come with Shotproof."""
+    """Return the names of the mappings that are shipped with Shotproof."""
     return sorted(
         Path(file.name).stem for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")
     )
 
 
 def read_mapping(source: str | Path) -> PairMapping:
-    """Which foreground is mixed with which backgrounds.
+    """Read a mapping of foregrounds to the backgrounds that they are mixed with.
 
     Args:
-        source: a TOML or CSV file, or the name of a mapping that comes with Shotproof
+        source: a TOML or CSV file, or the name of a mapping that is shipped with Shotproof
 
     Returns:
         The mapping.
 
     Raises:
-        InputError: there is no such file, or it is not a mapping; the message says what is wrong where.
+        InputError: there is no such file, or it is not a valid mapping; the message names the location of the problem.
 
     Example:
         >>> read_mapping("esc50").pairs["dog"]
@@ -101,52 +101,52 @@ def read_mapping(source: str | Path) -> PairMapping:
     name, path = str(source), Path(source)
     if name in shipped_mappings() and not path_exists(path):
         text = (resources.files(__package__) / f"{name}.toml").read_text("utf-8")
-        return _checked(parse_toml(text, f"mapping {name}"), name)
+        return _parse(parse_toml(text, f"mapping {name}"), name)
     if not path_exists(path):
-        near = did_you_mean(name, shipped_mappings())
-        raise InputError(f"mapping {source} is no file, nor one that comes with Shotproof{near}")
+        hint = did_you_mean(name, shipped_mappings())
+        raise InputError(f"mapping {source} is neither a file nor a mapping shipped with Shotproof{hint}")
     if path.suffix.lower() == ".csv":
-        return _checked(_csv_document(path), str(path))
-    return _checked(read_toml(path, f"mapping {path}"), str(path))
+        return _parse(_read_csv_mapping(path), str(path))
+    return _parse(read_toml(path, f"mapping {path}"), str(path))
 
 
-def _csv_document(path: Path) -> dict[str, Any]:
-    """What a TOML file would hold, of a CSV with one row per pair: foreground, background, pairing, split."""
-    what = f"mapping {path}"
-    table = read_csv(path, what, is_text=lambda name: True)
+def _read_csv_mapping(path: Path) -> dict[str, Any]:
+    """Read a CSV with one row per pair (foreground, background, pairing, split) into the form of a TOML file."""
+    title = f"mapping {path}"
+    table = read_csv(path, title, is_text=lambda name: True)
     for name in COLUMNS[:2]:
         if name not in table.column_names:
-            raise InputError(f"{what} has no column '{name}'{did_you_mean(name, table.column_names)}")
+            raise InputError(f"{title} has no column '{name}'{did_you_mean(name, table.column_names)}")
     for name in table.column_names:
         if name not in COLUMNS:
-            raise InputError(f"{what}: unknown column '{name}'{did_you_mean(name, COLUMNS)}")
+            raise InputError(f"{title}: unknown column '{name}'{did_you_mean(name, COLUMNS)}")
     labels: dict[str, dict[str, list[str]]] = {pairing: {} for pairing in PAIRINGS}
-    split_of: dict[str, str] = {}
+    split_by_label: dict[str, str] = {}
     for line, row in enumerate(table.to_pylist(), start=2):
-        where = f"{what}, line {line}"
+        location = f"{title}, line {line}"
         front, back, pairing, split = (row.get(name) for name in COLUMNS)
         if not front or not back:
-            raise InputError(f"{where}: expected a foreground and a background, found '{front or ''},{back or ''}'")
+            raise InputError(f"{location}: expected a foreground and a background, found '{front or ''},{back or ''}'")
         pairing = pairing or PAIRINGS[0]
         if pairing not in PAIRINGS:
-            raise InputError(f"{where}: expected pair or hard as pairing, found '{pairing}'")
+            raise InputError(f"{location}: expected pair or hard as pairing, found '{pairing}'")
         labels[pairing].setdefault(front, []).append(back)
-        if split and split_of.setdefault(front, split) != split:
-            raise InputError(f"{where}: '{front}' is in {split_of[front]} and in {split}")
+        if split and split_by_label.setdefault(front, split) != split:
+            raise InputError(f"{location}: '{front}' is in {split_by_label[front]} and in {split}")
     splits: dict[str, list[str]] = {}
-    for front, split in split_of.items():
+    for front, split in split_by_label.items():
         splits.setdefault(split, []).append(front)
     return {"pairs": labels["pair"], "hard": labels["hard"], "splits": splits}
 
 
-def _checked(document: Mapping[str, Any], name: str) -> PairMapping:
+def _parse(document: Mapping[str, Any], name: str) -> PairMapping:
     for table in document:
         if table not in TABLES:
             raise InputError(f"mapping {name}: unknown table '{table}'{did_you_mean(table, TABLES)}")
-    pairs = _labels_by_label(document.get("pairs", {}), f"mapping {name}, [pairs]")
+    pairs = _parse_lists(document.get("pairs", {}), f"mapping {name}, [pairs]")
     if not pairs:
         raise InputError(f"mapping {name} has no [pairs]: expected lines such as dog = ['rain', 'wind']")
-    hard = _hard(document.get("hard", {}), pairs, name)
+    hard = _parse_hard(document.get("hard", {}), pairs, name)
     for foreground, backgrounds in [*pairs.items(), *hard.items()]:
         for background in backgrounds:
             if background in pairs:
@@ -154,50 +154,53 @@ def _checked(document: Mapping[str, Any], name: str) -> PairMapping:
                     f"mapping {name}: '{background}' is a background of '{foreground}', and also a foreground: "
                     "a label can be only one of them"
                 )
-    return PairMapping(pairs, hard, _splits(document.get("splits", {}), pairs, name))
+    return PairMapping(pairs, hard, _parse_splits(document.get("splits", {}), pairs, name))
 
 
-def _hard(table: Any, pairs: Mapping[str, tuple[str, ...]], name: str) -> dict[str, tuple[str, ...]]:
-    """The backgrounds for hard tasks; the word `others` means all that the pairs of other foregrounds name."""
+def _parse_hard(table: Any, pairs: Mapping[str, tuple[str, ...]], name: str) -> dict[str, tuple[str, ...]]:
+    """Return the backgrounds for hard tasks; `others` stands for all backgrounds in the pairs of other foregrounds."""
     if table == OTHERS:
-        every = sorted({label for labels in pairs.values() for label in labels})
-        return {label: tuple(other for other in every if other not in own) for label, own in pairs.items()}
-    hard = _labels_by_label(table, f"mapping {name}, [hard]")
+        all_backgrounds = sorted({label for labels in pairs.values() for label in labels})
+        return {
+            foreground: tuple(label for label in all_backgrounds if label not in labels)
+            for foreground, labels in pairs.items()
+        }
+    hard = _parse_lists(table, f"mapping {name}, [hard]")
     for label in hard:
         if label not in pairs:
             raise InputError(f"mapping {name}, [hard]: '{label}' is not in [pairs]{did_you_mean(label, pairs)}")
     return hard
 
 
-def _splits(table: Any, pairs: Mapping[str, tuple[str, ...]], name: str) -> dict[str, str]:
-    where = f"mapping {name}, [splits]"
-    split_of: dict[str, str] = {}
-    for split, labels in _labels_by_label(table, where).items():
+def _parse_splits(table: Any, pairs: Mapping[str, tuple[str, ...]], name: str) -> dict[str, str]:
+    location = f"mapping {name}, [splits]"
+    split_by_label: dict[str, str] = {}
+    for split, labels in _parse_lists(table, location).items():
         if split not in SPLITS:
-            raise InputError(f"{where}: unknown split '{split}'{did_you_mean(split, SPLITS)}")
+            raise InputError(f"{location}: unknown split '{split}'{did_you_mean(split, SPLITS)}")
         for label in labels:
             if label not in pairs:
-                raise InputError(f"{where}: '{label}' is not in [pairs]{did_you_mean(label, pairs)}")
-            if label in split_of:
-                raise InputError(f"{where}: '{label}' is in {split_of[label]} and in {split}")
-            split_of[label] = split
-    missing = sorted(pairs.keys() - split_of.keys())
-    if split_of and missing:
-        raise InputError(f"{where}: '{missing[0]}' is in no split ({len(missing)} of {len(pairs)} foregrounds)")
-    return split_of
+                raise InputError(f"{location}: '{label}' is not in [pairs]{did_you_mean(label, pairs)}")
+            if label in split_by_label:
+                raise InputError(f"{location}: '{label}' is in {split_by_label[label]} and in {split}")
+            split_by_label[label] = split
+    missing = sorted(pairs.keys() - split_by_label.keys())
+    if split_by_label and missing:
+        raise InputError(f"{location}: '{missing[0]}' is in no split ({len(missing)} of {len(pairs)} foregrounds)")
+    return split_by_label
 
 
-def _labels_by_label(table: Any, where: str) -> dict[str, tuple[str, ...]]:
-    """{name: labels} of a TOML table whose values are a label or a list of labels, each once."""
+def _parse_lists(table: Any, location: str) -> dict[str, tuple[str, ...]]:
+    """Parse a TOML table whose values are a label or a list of distinct labels as {name: labels}."""
     if not isinstance(table, Mapping):
-        raise InputError(f"{where}: expected a table, found {table!r}")
-    labels_of: dict[str, tuple[str, ...]] = {}
+        raise InputError(f"{location}: expected a table, found {table!r}")
+    lists: dict[str, tuple[str, ...]] = {}
     for name, value in table.items():
         labels = [value] if isinstance(value, str) else value
         if not isinstance(labels, list) or not labels or not all(isinstance(label, str) and label for label in labels):
-            raise InputError(f"{where}: '{name}': expected a list of labels, found {value!r}")
+            raise InputError(f"{location}: '{name}': expected a list of labels, found {value!r}")
         for label in labels:
             if labels.count(label) > 1:
-                raise InputError(f"{where}: '{name}': '{label}' occurs twice")
-        labels_of[name] = tuple(labels)
-    return labels_of
+                raise InputError(f"{location}: '{name}': '{label}' occurs twice")
+        lists[name] = tuple(labels)
+    return lists

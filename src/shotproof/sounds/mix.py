@@ -1,4 +1,4 @@
-"""From a catalog of sounds and a mapping to mixtures: files, or recipes made on the fly, and their catalog."""
+"""Mixing of the sounds of a catalog by a mapping: to files, or to recipes that are mixed when they are read."""
 
 from __future__ import annotations
 
@@ -29,40 +29,40 @@ from shotproof.media.clip import Short, write_clip
 from shotproof.media.mixture import MARGIN_DB, Mixture, Peak, mix_clips
 from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
-from shotproof.sounds.quality import Separation, Thresholds, alike, separation
-from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
+from shotproof.sounds.quality import Separation, Thresholds, cosine_similarities, measure_separation
+from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, recipe_columns, select_mapped
 
 logger = logging.getLogger("shotproof")
 
 FORMATS = ("flac", "wav")
-MANNER = ("peak", "short")  # settings that are columns, since mixtures made on the fly need them
+MANNER_SETTINGS = ("peak", "short")  # settings that are also columns, for mixtures that are mixed when they are read
 MIXTURES_PER_CHUNK = 48
 SOUNDS, CATALOG, SETTINGS = "sounds", "catalog.parquet", "mix.json"
 
 
 @dataclass(frozen=True)
 class MixSettings(Checked):
-    """What is mixed and how.
+    """Settings of mixing.
 
-    `dial` is a, and `margin_db` is g, of x = fg + a * 10^((L_fg - L_bg - g) / 20) * bg. `per_background`: so many
-    recordings of a foreground with each of its backgrounds; None for all. `clean`: the foregrounds alone as well, with
-    the context `clean`. `on_the_fly`: write no sounds. `embedding`: the encoder that says what is alike; None for none.
-    `peak`: scale sums that would clip, or always, to full scale. `short`: repeat short recordings, or pad them with
-    silence.
+    `dial` is a, and `margin_db` is g, in x = fg + a * 10^((L_fg - L_bg - g) / 20) * bg. `per_background`: number of
+    recordings of a foreground to mix with each of its backgrounds; None for all. `clean`: add the foregrounds alone,
+    with the context `clean`. `on_the_fly`: write no sounds. `embedding`: encoder that measures how alike two
+    recordings are; None for none. `peak`: scale sums that would clip, or always, to full scale. `short`: repeat short
+    recordings, or pad them with silence.
     """
 
-    seed: int = option(0, "decides which recordings meet, and splits that the mapping leaves open", within=SEED)
-    dial: float = option(1.0, "a: the background's amplitude, 0 for none, 1 as in SpurAudio", least=0)
+    seed: int = option(0, "decides which recordings are paired, and splits that the mapping lacks", within=SEED)
+    dial: float = option(1.0, "a: amplitude of the background, 0 for none, 1 as in SpurAudio", least=0)
     margin_db: float = option(MARGIN_DB, "g: decibels by which the foreground is louder", least=-200, most=200)
     per_background: int | None = option(
-        None, "recordings of a foreground to mix with each background; all unless given", least=1
+        None, "recordings of a foreground to mix with each background; all by default", least=1
     )
-    clean: bool = option(False, "also the foregrounds alone, with the context 'clean'")
+    clean: bool = option(False, "add the foregrounds alone, with the context 'clean'")
     on_the_fly: bool = option(False, "write the catalog only: the sounds are mixed when they are read")
-    format: str = option("flac", "of the files; the samples are the same", choices=FORMATS)
-    embedding: str | Encoder | None = option("logmel", "the encoder that says which recordings are alike, or none")
-    peak: Peak = option("clipping", "sums that are brought to full scale: those that would clip, or all (always)")
-    short: Short = option("repeat", "recordings of less than 5 s are repeated, or followed by silence (pad)")
+    format: str = option("flac", "format of the files; the samples are the same", choices=FORMATS)
+    embedding: str | Encoder | None = option("logmel", "encoder that measures how alike recordings are, or none")
+    peak: Peak = option("clipping", "sums that are scaled to full scale: those that would clip, or all (always)")
+    short: Short = option("repeat", "whether to repeat recordings shorter than 5 s, or to add silence (pad)")
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     def __post_init__(self) -> None:
@@ -84,23 +84,22 @@ def mix(
     *,
     runtime: Runtime | None = None,
 ) -> Catalog:
-    """Mix the foregrounds of a catalog with their backgrounds. The same call continues work that was interrupted.
+    """Mix the foregrounds of a catalog with their backgrounds. The same call resumes interrupted work.
 
     Args:
-        catalog: recordings, foregrounds and backgrounds
-        mapping: which foreground is mixed with which backgrounds: a TOML or CSV file, or the name of one that comes
-            along
-        folder: where the mixtures and their catalog are written
-        settings: what is mixed and how
-        runtime: how to compute
+        catalog: recordings of foregrounds and backgrounds
+        mapping: mapping of foregrounds to backgrounds: a TOML or CSV file, or the name of a shipped one
+        folder: folder for the mixtures and their catalog
+        settings: settings of mixing
+        runtime: runtime settings
 
     Returns:
         The catalog that was written. Recordings without a loudness (silent, too short, unreadable) are left out, and
         listed in its record's `skipped`.
 
     Raises:
-        InputError: the mapping and the catalog do not fit, or the folder holds other mixtures.
-        InsufficientData: no mixture keeps to the thresholds.
+        InputError: the mapping does not fit the catalog, or the folder holds other mixtures.
+        InsufficientData: no mixture passes the thresholds.
 
     Example:
         >>> import tempfile
@@ -115,62 +114,64 @@ def mix(
     mapping = mapping if isinstance(mapping, PairMapping) else read_mapping(mapping)
     folder = Path(folder)
     runtime = resolve(runtime)
-    used = labeled(catalog, mapping)
+    used = select_mapped(catalog, mapping)
     recordings = Recordings(used, measure_loudness(used.paths, runtime, settings.short))
-    recipes = _recipes(recordings, mapping, settings)
+    recipes = _draw_recipes(recordings, mapping, settings)
     _claim(folder, settings, mapping, recordings, runtime)
     if not mapping.splits and len(used.splits) == 1:
-        classes = Counter(mapping.split_of(settings.seed).values())
+        classes = Counter(mapping.split_by_label(settings.seed).values())
         logger.warning(
-            "the mapping has no [splits]: its %d foregrounds are divided by the seed into %s",
+            "the mapping has no [splits]: its %d foregrounds are split at random, by the seed: %s",
             classes.total(),
             ", ".join(f"{count} for {name}" for name, count in sorted(classes.items())),
         )
     cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
-    unlike = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]
+    candidates = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]
     mixer = Mixer(used.paths, None if settings.on_the_fly else folder / SOUNDS, settings)
-    made = list(runtime.map(mixer, [recipes[row] for row in unlike], title="mixing", chunk=MIXTURES_PER_CHUNK))
-    good = [place for place, clip in enumerate(made) if clip.failed is None]
-    dropped = Counter(clip.failed for clip in made if clip.failed is not None)
-    dropped.update({"alike": len(recipes) - len(unlike)} if len(unlike) < len(recipes) else {})
-    if not good:
-        counts = ", ".join(f"{count:,} {why}" for why, count in sorted(dropped.items()))
-        raise InsufficientData(f"no mixture keeps to the thresholds: {counts}")
-    rows = [unlike[place] for place in good]
-    columns = _columns([recipes[row] for row in rows], recordings, settings)
-    columns |= _measures([made[place] for place in good], [cosines[row] for row in rows], settings)
-    record = _record(settings, catalog, mapping, recordings, dict(sorted(dropped.items())))
-    mixed = _catalog(columns, used, folder, settings, record)
+    outcomes = list(runtime.map(mixer, [recipes[row] for row in candidates], title="mixing", chunk=MIXTURES_PER_CHUNK))
+    passed = [index for index, outcome in enumerate(outcomes) if outcome.failed is None]
+    dropped = Counter(outcome.failed for outcome in outcomes if outcome.failed is not None)
+    dropped.update({"alike": len(recipes) - len(candidates)} if len(candidates) < len(recipes) else {})
+    if not passed:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
+        raise InsufficientData(f"no mixture passes the thresholds: {counts}")
+    rows = [candidates[index] for index in passed]
+    columns = _recipe_columns([recipes[row] for row in rows], recordings, settings)
+    columns |= _measure_columns([outcomes[index] for index in passed], [cosines[row] for row in rows], settings)
+    record = _make_record(settings, catalog, mapping, recordings, dict(sorted(dropped.items())))
+    mixed = _make_catalog(columns, used, folder, settings, record)
     mixed.write(folder / CATALOG)
     return mixed
 
 
 def expected_mixtures(catalog: Catalog, mapping: PairMapping, folder: Path, settings: MixSettings) -> Catalog:
-    """The catalog that `mix` will write, as far as it can be told without listening: nothing is read or made.
+    """Predict the catalog that `mix` will write, without reading or mixing any sound.
 
-    It has the labels, contexts, splits and sources of all mixtures, also of those that will be left out since a
-    recording is silent or a threshold is broken.
+    It has the labels, contexts, splits and sources of all mixtures, including those that will be left out because a
+    recording is silent or the mixture fails a threshold.
 
     Raises:
-        InputError: the mapping and the catalog do not fit.
+        InputError: the mapping does not fit the catalog.
     """
-    used = labeled(catalog, mapping)
+    used = select_mapped(catalog, mapping)
     recordings = Recordings(used, [Loudness(0.0)] * len(used))
-    columns = _columns(_recipes(recordings, mapping, settings), recordings, settings)
-    record = _record(settings, catalog, mapping, recordings, {})
-    return _catalog(columns, used, folder, replace(settings, on_the_fly=True), record)
+    columns = _recipe_columns(_draw_recipes(recordings, mapping, settings), recordings, settings)
+    record = _make_record(settings, catalog, mapping, recordings, {})
+    return _make_catalog(columns, used, folder, replace(settings, on_the_fly=True), record)
 
 
-def _recipes(recordings: Recordings, mapping: PairMapping, settings: MixSettings) -> list[Recipe]:
+def _draw_recipes(recordings: Recordings, mapping: PairMapping, settings: MixSettings) -> list[Recipe]:
     names = ("seed", "dial", "margin_db", "per_background", "clean")
     return draw_recipes(recordings, mapping, **{name: getattr(settings, name) for name in names})
 
 
-def _columns(recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings) -> dict[str, list[Any]]:
-    """The columns that are known before anything is mixed; how it is mixed, where that is not the default."""
-    manner = {name: [getattr(settings, name)] * len(recipes) for name in MANNER if _is_set(settings, name)}
-    return recipe_columns(recipes, recordings) | manner
+def _recipe_columns(recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings) -> dict[str, list[Any]]:
+    """Return the columns that are known before mixing, including settings that are not at their defaults."""
+    settings_columns = {
+        name: [getattr(settings, name)] * len(recipes) for name in MANNER_SETTINGS if _is_set(settings, name)
+    }
+    return recipe_columns(recipes, recordings) | settings_columns
 
 
 def _is_set(settings: MixSettings, name: str) -> bool:
@@ -178,8 +179,8 @@ def _is_set(settings: MixSettings, name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class MadeMixture:
-    """What came of one recipe: the scale that brought it to its peak, its measures, the threshold that it broke."""
+class Outcome:
+    """Outcome of one recipe: the scale of its peak, its measures, and the threshold that it fails."""
 
     peak_scale: float
     separation: Separation | None
@@ -188,75 +189,75 @@ class MadeMixture:
 
 @dataclass(frozen=True)
 class Mixer:
-    """Makes mixtures and writes them (without a folder, only measures them); sent to worker processes."""
+    """Function object that mixes recipes and writes or, without a folder, only measures them; sent to workers."""
 
     paths: Sequence[Path]
     folder: Path | None
     settings: MixSettings
 
-    def __call__(self, recipe: Recipe) -> MadeMixture:
-        """Mix, measure and, where it passes and is not there yet, write."""
+    def __call__(self, recipe: Recipe) -> Outcome:
+        """Mix and measure a recipe; write it if it passes the thresholds and does not exist yet."""
         background = None if recipe.background is None else self.paths[recipe.background]
-        manner = (self.settings.peak, self.settings.short)
-        mixture = Mixture(self.paths[recipe.foreground], background, recipe.gain_db or 0.0, *manner)
+        foreground = self.paths[recipe.foreground]
+        mixture = Mixture(foreground, background, recipe.gain_db or 0.0, self.settings.peak, self.settings.short)
         front, back = mixture.parts()
-        measured = None if back is None else separation(front, back)
-        failed = None if measured is None else measured.fails(self.settings.thresholds)
+        separation = None if back is None else measure_separation(front, back)
+        failed = None if separation is None else separation.fails(self.settings.thresholds)
         pcm, scale = mix_clips(front, back, self.settings.peak)
         if self.folder is not None and failed is None:
             path = self.folder / f"{recipe.item}.{self.settings.format}"
-            if not path.exists():  # files appear whole, and the folder holds one set of settings
+            if not path.exists():  # an existing file is complete, and has the same settings
                 write_clip(path, pcm, self.settings.format)
-        return MadeMixture(scale, measured, failed)
+        return Outcome(scale, separation, failed)
 
 
 def _cosines(
     recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings, runtime: Runtime
 ) -> list[float | None]:
-    """How alike the two recordings of each recipe are; None without a background or without an embedding."""
-    mixed = [place for place, recipe in enumerate(recipes) if recipe.background is not None]
+    """Compute the cosine of the two recordings of each recipe; None without a background or without an embedding."""
+    mixed = [index for index, recipe in enumerate(recipes) if recipe.background is not None]
     cosines: list[float | None] = [None] * len(recipes)
     if settings.embedding is None or not mixed:
         return cosines
     catalog = recordings.catalog
     rows = [row for row, loudness in enumerate(recordings.loudness) if loudness.problem is None]
-    place_of = {row: place for place, row in enumerate(rows)}
+    index_of_row = {row: index for index, row in enumerate(rows)}
     usable = Catalog(catalog.table.take(rows), catalog.root, catalog.record)
     features = encode(usable, settings.embedding, runtime=runtime)
     values = features.array[features.rows_of(usable.table.column("item"))]
-    fronts = [place_of[recipes[place].foreground] for place in mixed]
-    backs = [place_of[row] for place in mixed if (row := recipes[place].background) is not None]
-    for place, cosine in zip(mixed, alike(values, fronts, backs).round(4).tolist(), strict=True):
-        cosines[place] = cosine
+    fronts = [index_of_row[recipes[index].foreground] for index in mixed]
+    backs = [index_of_row[row] for index in mixed if (row := recipes[index].background) is not None]
+    for index, cosine in zip(mixed, cosine_similarities(values, fronts, backs).round(4).tolist(), strict=True):
+        cosines[index] = cosine
     return cosines
 
 
-def _measures(
-    made: Sequence[MadeMixture], cosines: Sequence[float | None], settings: MixSettings
+def _measure_columns(
+    outcomes: Sequence[Outcome], cosines: Sequence[float | None], settings: MixSettings
 ) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {"peak_scale": [round(clip.peak_scale, 6) for clip in made]}
+    columns: dict[str, list[Any]] = {"peak_scale": [round(outcome.peak_scale, 6) for outcome in outcomes]}
     for name in ("margin_db", "audible", "overwhelmed"):
-        values = [getattr(clip.separation, name, None) for clip in made]
+        values = [getattr(outcome.separation, name, None) for outcome in outcomes]
         columns[name] = [None if value is None else round(value, 4) for value in values]
     return columns if settings.embedding is None else columns | {"alike": list(cosines)}
 
 
-def _catalog(
+def _make_catalog(
     columns: dict[str, list[Any]], used: Catalog, folder: Path, settings: MixSettings, record: CatalogRecord
 ) -> Catalog:
-    """The mixed catalog, its root the folder."""
+    """Build the mixed catalog, with the folder as its root."""
     numbers = {name: pa.float64() for name in ("gain_db", "peak_scale", "margin_db", "audible", "overwhelmed", "alike")}
     arrays = {name: pa.array(values, numbers.get(name, pa.string())) for name, values in columns.items()}
-    none = pa.array([""] * len(columns["item"]), pa.string())
-    from_used = Catalog(pa.table({"item": arrays["item"], "path": none, **arrays}), used.root, record)
-    table = from_used.moved_to(folder).table
+    no_paths = pa.array([""] * len(columns["item"]), pa.string())
+    mixtures = Catalog(pa.table({"item": arrays["item"], "path": no_paths, **arrays}), used.root, record)
+    table = mixtures.moved_to(folder).table
     if not settings.on_the_fly:
         paths = pa.array([f"{SOUNDS}/{item}.{settings.format}" for item in columns["item"]], pa.string())
         table = table.set_column(table.column_names.index("path"), "path", paths)
     return Catalog(table, folder, record)
 
 
-def _record(
+def _make_record(
     settings: MixSettings, catalog: Catalog, mapping: PairMapping, recordings: Recordings, dropped: dict[str, int]
 ) -> CatalogRecord:
     return CatalogRecord(
@@ -269,7 +270,7 @@ def _record(
         mix={
             key: value
             for key, value in asdict(settings.spelled).items()
-            if key != "on_the_fly" and (key not in MANNER or _is_set(settings, key))
+            if key != "on_the_fly" and (key not in MANNER_SETTINGS or _is_set(settings, key))
         },
         skipped=tuple(recordings.skipped),
         dropped=dropped,
@@ -277,13 +278,13 @@ def _record(
 
 
 def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings: Recordings, runtime: Runtime) -> None:
-    """Say in the folder what its sounds are made from; refuse a folder whose sounds are made otherwise."""
+    """Write the settings and sources of the sounds to the folder. Other settings in the folder are an error."""
     pairs = zip(recordings.catalog.paths, recordings.loudness, strict=True)
     usable = [(path, loudness.lufs) for path, loudness in pairs if loudness.lufs is not None]
     digests = file_digests([path for path, _ in usable], runtime).to_pylist()
     content = sorted(f"{digest} {lufs:.4f}" for digest, (_, lufs) in zip(digests, usable, strict=True))
-    chosen = {
-        **{name: getattr(settings, name) for name in ("seed", "dial", "margin_db", *MANNER)},
+    current = {
+        **{name: getattr(settings, name) for name in ("seed", "dial", "margin_db", *MANNER_SETTINGS)},
         "mapping": mapping.digest,
         "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
@@ -291,13 +292,13 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
     check_output(path)
     if path.is_file():
         try:
-            before = typed(read_json(path, str(path)), Mapping[str, Any]) or {}
+            earlier = typed(read_json(path, str(path)), Mapping[str, Any]) or {}
         except InputError as error:
-            raise InputError(f"{path} is not what a run of mixing leaves: choose another folder") from error
-        for key, value in chosen.items():
-            if before.get(key) != value:
+            raise InputError(f"{path} was not written by mixing: choose another folder") from error
+        for key, value in current.items():
+            if earlier.get(key) != value:
                 raise InputError(
-                    f"{folder} holds mixtures made with another {key} ({before.get(key)}, now {value}): "
-                    "choose another folder, or remove it"
+                    f"{folder} holds mixtures with other settings: {key} was {earlier.get(key)} and is now {value}: "
+                    "choose another folder, or remove this one"
                 )
-    write_text(path, json.dumps(chosen, indent=2) + "\n")
+    write_text(path, json.dumps(current, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Which recordings are mixed with which: drawn by the seed from a catalog, a mapping and the recordings' loudness."""
+"""Recipes: pairs of recordings to mix, drawn from a catalog, a mapping and the recordings' loudness."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from shotproof.sounds.mapping import PairMapping
 CLEAN = "clean"
 LONGEST_NAME = 80
 
-# What a random number is drawn for: the first counter of every draw (1 is the mapping's).
+# Purpose of a random draw, its first counter (1 is used by the mapping).
 _FOREGROUND, _BACKGROUND = 2, 3
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A mixture to make: its item, and the rows of its recordings (no background: the foreground alone)."""
+    """Recipe of a mixture: its item, and the rows of its recordings; without a background, the foreground alone."""
 
     item: str
     foreground: int
@@ -42,14 +42,14 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Recordings:
-    """The rows of a catalog that a mapping uses, with their loudness; those without one are left out by name."""
+    """Recordings that a mapping uses, with their loudness; those without one are skipped, and listed by name."""
 
     catalog: Catalog
     loudness: Sequence[Loudness]
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """Item, label and reason of each recording that has no loudness."""
+        """Return the item, label and reason of each recording without a loudness."""
         columns = self.catalog.table.select(["item", "label"]).to_pylist()
         return [
             {**row, "reason": loudness.problem}
@@ -58,30 +58,30 @@ class Recordings:
         ]
 
     def rows_by_label(self) -> dict[str, list[int]]:
-        """The rows of each label that have a loudness, in the order of their items; a label without one is an error."""
-        rows_of = defaultdict(list)
+        """Group the rows with a loudness by label, in the order of their items. A label without any is an error."""
+        label_rows = defaultdict(list)
         items = self.catalog.items
         order = np.argsort(np.array(items, dtype=object), kind="stable").tolist()
         labels = self.catalog.table.column("label").to_pylist()
         for row in order:
             if self.loudness[row].problem is None:
-                rows_of[labels[row]].append(row)
+                label_rows[labels[row]].append(row)
         for label in sorted(set(labels)):
-            if not rows_of[label]:
-                bad = next(row for row in order if labels[row] == label)
+            if not label_rows[label]:
+                first = next(row for row in order if labels[row] == label)
                 raise InputError(
-                    f"no recording of '{label}' has a loudness (of {labels.count(label)}; "
-                    f"{items[bad]}: {self.loudness[bad].problem})"
+                    f"none of the {labels.count(label)} recordings of '{label}' has a loudness, "
+                    f"e.g. {items[first]}: {self.loudness[first].problem}"
                 )
-        return dict(rows_of)
+        return dict(label_rows)
 
 
-def labeled(catalog: Catalog, mapping: PairMapping) -> Catalog:
-    """Only the recordings whose label the mapping names; a label without any is an error."""
+def select_mapped(catalog: Catalog, mapping: PairMapping) -> Catalog:
+    """Select the recordings whose label is in the mapping. A label of the mapping without recordings is an error."""
     labels = catalog.table.column("label")
     mapping.require_labels(pc.unique(labels).to_pylist())
-    used = pa.array([*mapping.foregrounds, *mapping.backgrounds], pa.string())
-    return Catalog(catalog.table.filter(pc.is_in(labels, value_set=used)), catalog.root, catalog.record)
+    mapped = pa.array([*mapping.foregrounds, *mapping.backgrounds], pa.string())
+    return Catalog(catalog.table.filter(pc.is_in(labels, value_set=mapped)), catalog.root, catalog.record)
 
 
 def draw_recipes(
@@ -94,36 +94,39 @@ def draw_recipes(
     per_background: int | None = None,
     clean: bool = False,
 ) -> list[Recipe]:
-    """Every recording of a foreground with each of its backgrounds once (or `per_background` of them), by item.
+    """Draw recipes that mix each recording of a foreground, or `per_background` of them, with each of its backgrounds.
 
-    Over one foreground and one background class, the backgrounds' recordings are used evenly.
+    Within a foreground and a background class, the recordings of the background are used evenly. Recipes are sorted by
+    item.
     """
     table = recordings.catalog.table
-    names = _names(table.column("item").to_pylist())
-    splits = _splits(recordings.catalog, mapping, seed)
+    names = _short_names(table.column("item").to_pylist())
+    splits = _assign_splits(recordings.catalog, mapping, seed)
     lufs = [loudness.lufs or 0.0 for loudness in recordings.loudness]
-    rows_of = recordings.rows_by_label()
+    label_rows = recordings.rows_by_label()
     recipes = []
     for label in mapping.foregrounds:
-        folder = _plain(label)
-        for front, back, pairing in _pairs(label, rows_of, mapping, seed, per_background):
+        folder = _safe_name(label)
+        for front, back, pairing in _draw_pairs(label, label_rows, mapping, seed, per_background):
             gain_db = background_gain_db(lufs[front], lufs[back], margin_db, dial)
             item = f"{folder}/{names[front]}+{names[back]}"
             recipes.append(Recipe(item, front, back, splits[front], pairing, gain_db))
         if clean:
-            recipes += [Recipe(f"{folder}/{names[row]}", row, None, splits[row], CLEAN, None) for row in rows_of[label]]
+            recipes += [
+                Recipe(f"{folder}/{names[row]}", row, None, splits[row], CLEAN, None) for row in label_rows[label]
+            ]
     return sorted(recipes, key=lambda recipe: recipe.item)
 
 
-def _pairs(
-    label: str, rows_of: dict[str, list[int]], mapping: PairMapping, seed: int, per_background: int | None
+def _draw_pairs(
+    label: str, label_rows: dict[str, list[int]], mapping: PairMapping, seed: int, per_background: int | None
 ) -> Iterator[tuple[int, int, str]]:
-    """Foreground row, background row and pairing of each mixture of one foreground class."""
-    place = mapping.foregrounds.index(label)
-    fronts = np.array(rows_of[label])
-    for background in mapping.of(label):
-        counters = (place, mapping.backgrounds.index(background))
-        backs = np.array(rows_of[background])
+    """Yield the foreground row, background row and pairing of each mixture of one foreground class."""
+    index = mapping.foregrounds.index(label)
+    fronts = np.array(label_rows[label])
+    for background in mapping.backgrounds_of(label):
+        counters = (index, mapping.backgrounds.index(background))
+        backs = np.array(label_rows[background])
         chosen = fronts[np.argsort(bits(seed, _FOREGROUND, *counters, np.arange(len(fronts))))][:per_background]
         shuffled = backs[np.argsort(bits(seed, _BACKGROUND, *counters, np.arange(len(backs))))]
         pairing = "pair" if background in mapping.pairs[label] else "hard"
@@ -131,35 +134,35 @@ def _pairs(
             yield front, back, pairing
 
 
-def _splits(catalog: Catalog, mapping: PairMapping, seed: int) -> list[str]:
-    """The split of each recording: the mapping's, else the catalog's own where it has several, else drawn by class."""
-    own: list[str] = catalog.table.column("split").to_pylist()
+def _assign_splits(catalog: Catalog, mapping: PairMapping, seed: int) -> list[str]:
+    """Return the split of each recording: the mapping's, or the catalog's if it has several, or drawn by class."""
+    catalog_splits: list[str] = catalog.table.column("split").to_pylist()
     if not mapping.splits and len(catalog.splits) > 1:
-        return own
-    split_of = mapping.split_of(seed)
-    return [split_of.get(label, "") for label in catalog.table.column("label").to_pylist()]
+        return catalog_splits
+    split_by_label = mapping.split_by_label(seed)
+    return [split_by_label.get(label, "") for label in catalog.table.column("label").to_pylist()]
 
 
-def _names(items: Sequence[str]) -> list[str]:
-    """A short name for each item that can be part of a file's name: its own without folders, where that is unique."""
-    stems = [_plain(PurePosixPath(item).stem) for item in items]
-    count = Counter(stem.lower() for stem in stems)  # some file systems do not tell A from a
+def _short_names(items: Sequence[str]) -> list[str]:
+    """Return a unique short name for each item, safe in file names: the item's stem, if that is unique."""
+    stems = [_safe_name(PurePosixPath(item).stem) for item in items]
+    counts = Counter(stem.lower() for stem in stems)  # some file systems ignore case
     return [
-        stem if count[stem.lower()] == 1 else f"{stem[:LONGEST_NAME]}-{hashlib.sha256(item.encode()).hexdigest()[:8]}"
+        stem if counts[stem.lower()] == 1 else f"{stem[:LONGEST_NAME]}-{hashlib.sha256(item.encode()).hexdigest()[:8]}"
         for item, stem in zip(items, stems, strict=True)
     ]
 
 
-def _plain(text: str) -> str:
-    """Text with only letters, digits, dots, dashes and underscores, of a length that file systems take."""
-    plain = re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".") or "_"
-    if plain == text and len(plain) <= LONGEST_NAME:
-        return plain
-    return f"{plain[:LONGEST_NAME]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+def _safe_name(text: str) -> str:
+    """Replace characters other than letters, digits, dots, dashes and underscores, and shorten long texts."""
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".") or "_"
+    if safe == text and len(safe) <= LONGEST_NAME:
+        return safe
+    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def recipe_columns(recipes: Sequence[Recipe], recordings: Recordings) -> dict[str, list[Any]]:
-    """The columns of a mixed catalog that the recipes alone decide; paths start from the recordings' root."""
+    """Return the columns of a mixed catalog that depend on the recipes alone; paths start from the recordings' root."""
     rows = recordings.catalog.table.to_pylist()
     fronts = [rows[recipe.foreground] for recipe in recipes]
     backs = [None if recipe.background is None else rows[recipe.background] for recipe in recipes]

@@ -99,7 +99,7 @@ def test_fc100_by_its_folders(tmp_path: Path) -> None:
     touch(tmp_path, "train/apple/1.png", "val/baby/2.png", "test/bear/3.png")
     assert read_layout(tmp_path, "fc100").splits == ["test", "train", "val"]
     touch(tmp_path, "valid/cup/1.png")
-    with pytest.raises(InputError, match="expected the folders train, val, test, .*'val"):
+    with pytest.raises(InputError, match=r"expected the folders train, val, test, .*'val"):
         read_layout(tmp_path, "fc100")
 
 

@@ -73,7 +73,7 @@ def test_a_folder_without_shards_and_a_field_that_lacks(shards: Path, tmp_path: 
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no shard"):
         read_layout(tmp_path / "empty", "webdataset")
-    with pytest.raises(InputError, match="text or number .* 'genus'"):
+    with pytest.raises(InputError, match=r"text or number .* 'genus'"):
         read_layout(shards, "webdataset(label='json', field='genus')")
     (shards / "broken.tar").write_bytes(b"no tar" * 1000)
     with pytest.raises(InputError, match=r"broken.tar! cannot be read: broken.tar is not .*tar"):
