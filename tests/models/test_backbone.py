@@ -62,7 +62,7 @@ def test_gradients_reach_every_weight(name: str) -> None:
 @every_backbone
 def test_spectrograms_of_one_channel_unless_it_is_pretrained(name: str) -> None:
     if backbones.get(name).pretrained:
-        with pytest.raises(InputError, match=f"backbone '{name}' takes images, 3 channels, found 1"):
+        with pytest.raises(InputError, match=f"backbone '{name}' needs images with 3 channels, found 1"):
             built(spelled(name), channels=1)
     else:
         side = side_of(name)

@@ -83,7 +83,7 @@ def test_sounds_are_told_by_their_names_and_kept_in_half_precision(tmp_path: Pat
     assert (medium_of(images), medium_of(sounds)) == ("image", "sound")
     columns = ["item", "path", "label", "split"]
     both = pa.concat_tables([one.table.select(columns) for one in (images, sounds)])
-    with pytest.raises(InputError, match=r"the catalog has sounds and other files: \.\w+, \.wav"):
+    with pytest.raises(InputError, match=r"sounds and other files: \.\w+, \.wav"):
         medium_of(Catalog(both))
     store = ItemStore.of(sounds, SoundPreprocessing(seconds=0.5, bands=16), Runtime(cache=None, workers=1))
     assert (store.values.dtype, store.values.shape) == (np.float16, (2, 16, 16, 1))

@@ -203,5 +203,5 @@ def test_batch_norm_is_as_it_was_afterwards() -> None:
 
 
 def test_tasks_of_another_number_of_classes_than_the_heads_are_refused() -> None:
-    with pytest.raises(InputError, match="learned a head for 3 classes, the tasks have 5: train one with way=5"):
+    with pytest.raises(InputError, match=r"head has 3 classes, but the tasks have 5: .* way=5"):
         linear_head(tiny(), 5)

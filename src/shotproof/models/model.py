@@ -195,9 +195,9 @@ def load_weights(net: nn.Module, weights: Mapping[str, Tensor], source: str) -> 
     unexpected = sorted(weights.keys() - expected.keys())
     if missing or unexpected:
         mismatch = (
-            f"lacks {len(missing)} weights, e.g. {missing[0]}"
+            f"lacks {counted(len(missing), 'weight')}, e.g. {missing[0]}"
             if missing
-            else f"has {len(unexpected)} unexpected weights, e.g. {unexpected[0]}"
+            else f"has {counted(len(unexpected), 'unexpected weight')}, e.g. {unexpected[0]}"
         )
         raise InputError(f"{source} does not fit this network: it {mismatch}")
     for name, tensor in expected.items():
@@ -225,7 +225,9 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
             metadata = (file.metadata() or {}).get(METADATA_KEY, "null")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (safetensors.SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
-        raise InputError(f"{source} cannot be read: it is truncated or no {kind} file: {first_line(error)}") from error
+        raise InputError(
+            f"{source} cannot be read: it is truncated, or not a {kind} file: {first_line(error)}"
+        ) from error
     meta = typed(parse_json(metadata, f"{source}, metadata"), Mapping[str, Any], f"{source}, metadata")
     with error_prefix(f"{source}, metadata, "):
         header: Header = typed(meta or {}, Header)

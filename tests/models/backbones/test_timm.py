@@ -91,7 +91,7 @@ def test_what_is_not_there_is_told(timm: Any, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InputError, match="timm has no model 'no-such'"):
         backbones.make("timm:no-such").preprocessing("image")
     save_file({"other": torch.zeros(1)}, tmp_path / "other.safetensors")
-    with pytest.raises(InputError, match=r"lack \d+ of model 'resnet18', e\.g\. "):
+    with pytest.raises(InputError, match=r"lack \d+ tensors of model 'resnet18', e\.g\. "):
         backbones.make(f"timm:{NAME}(weights='{tmp_path / 'other.safetensors'}')").build((3, 64, 64))
     (tmp_path / "broken.safetensors").write_bytes(b"no weights")
     with pytest.raises(InputError, match="cannot read weights"):

@@ -95,6 +95,6 @@ def test_a_teacher_that_cannot_teach_is_refused() -> None:
         objective.begin(net, model_of(objectives.make("rfs"), 0), NAMES[::-1])
 
 
-def test_items_that_are_not_square_cannot_be_rotate_items() -> None:
-    with pytest.raises(InputError, match="must be square, found 16 x 32"):
+def test_items_that_are_not_square_cannot_be_turned() -> None:
+    with pytest.raises(InputError, match="square items, found 16 x 32"):
         Skd().prepare(backbones.make(BACKBONE).build((1, 16, 32)), 3, 3)
