@@ -71,14 +71,14 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
         ),
         (
             {"estimates": {"accuracy": {"acc": card_number(50.0, 1.0), "wacc": card_number(60, 1.0)}}},
-            "the worst class, 60, does better",
+            "the worst class, 60, is higher",
         ),
-        ({"estimates": {"accuracy": {"acc": card_number(50.0, 1.0)}}}, "accuracy, wacc: it is missing"),
+        ({"estimates": {"accuracy": {"acc": card_number(50.0, 1.0)}}}, "accuracy, wacc: missing"),
         ({"by_task": {"acc": (80.0,)}}, "by_task, acc: expected 600 tasks, found 1"),
         ({"by_task": {"acc": (79.0,) * 600}}, "accuracy, acc: 80.0 is not the mean over its tasks, 79.0000"),
         ({"by_task": {"acc": (101.0,) * 600}}, "by_task, acc: expected percent"),
-        ({"rank": {"accuracy": RankRange(3, 2, 3)}}, "rank by accuracy: 3 to 2 of 3 cannot be"),
-        ({"rank": {"accuracy": RankRange(1, 4, 3)}}, "cannot be"),
+        ({"rank": {"accuracy": RankRange(3, 2, 3)}}, "rank by accuracy: 3 to 2 of 3"),
+        ({"rank": {"accuracy": RankRange(1, 4, 3)}}, "rank by accuracy: 1 to 4 of 3"),
     ],
 )
 def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) -> None:
@@ -88,11 +88,11 @@ def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) ->
 def test_numbers_that_contradict_each_other_are_found() -> None:
     axis = stress_axis()
     wrong = with_estimates(axis, gap={"acc": card_number(7, 1)})
-    assert "gap, acc: 7 is not the reference's accuracy" in problems(wrong)[0]
-    assert problems(with_estimates(axis, placebo={}))[0].endswith("excess, acc: 6.0 is not the gap minus the placebo's")
+    assert "gap, acc: 7 is not the accuracy on the reference" in problems(wrong)[0]
+    assert problems(with_estimates(axis, placebo={}))[0].startswith("fewstab: excess, acc: 6.0 is not the gap minus")
     number = replace(axis.estimates["accuracy"]["acc"], low=90.0, high=95.0)
-    assert "outside of its interval" in problems(with_estimates(axis, accuracy={"acc": number}))[0]
-    assert list(card_problems(Card(axes=(random_axis(), random_axis())))) == ["random-5-shot: the axis is there twice"]
+    assert "outside its interval" in problems(with_estimates(axis, accuracy={"acc": number}))[0]
+    assert list(card_problems(Card(axes=(random_axis(), random_axis())))) == ["random-5-shot: the axis occurs twice"]
 
 
 def test_task_sets_that_are_not_there_or_of_another_size_are_found(drawn: tuple[TaskSet, Features, CardAxis]) -> None:
