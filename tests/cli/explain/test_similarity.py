@@ -34,7 +34,7 @@ def test_the_table_the_page_and_the_file(catalog: Catalog, embedded: tuple[Featu
     assert printed["m_ce"] == measure_similarity(catalog, *embedded).overall["m_ce"]
     page = (tmp_path / "page.html").read_text()
     assert page.count("h0") == 60 - measure_similarity(catalog, *embedded).table.column("m_te").null_count
-    assert "nearer to its concept" in page
+    assert "closer to their concept" in page
     for wrong in ([], [brought[0]], [*brought, "--model", "m"], [*brought, "--template", "a {}"]):
         with pytest.raises(InputError, match=r"features.parquet and --texts|need --model"):
             CliRunner().invoke(app, [*command, *wrong], catch_exceptions=False)

@@ -60,7 +60,7 @@ def notes_of(inputs: Inputs) -> list[str]:
         source = tasks.record.source("catalog")
         if digests and source is not None and source not in digests:
             consequence = (
-                "the thumbnails show the files of the latter" if len(digests) == 1 else "they are shown without images"
+                "the thumbnails show the files of the given catalog" if len(digests) == 1 else "they are not shown"
             )
             notes.append(
                 f"The tasks {tasks.digest[:8]} were drawn from the catalog {source}, not from the given "
