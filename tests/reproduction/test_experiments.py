@@ -13,7 +13,7 @@ from reproduction import train
 from shotproof.cli.arguments import read_settings
 from shotproof.models.backbone import backbones
 from shotproof.pipeline.experiment_file import ExperimentFile
-from shotproof.training.train import stages_of
+from shotproof.training.train import make_stages
 
 FOLDER = Path(__file__).parents[2] / "reproduction"
 EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
@@ -49,7 +49,7 @@ def test_the_arguments_of_a_training_are_those_that_there_are(training: train.Tr
         name: float(value) if name == "lr" else int(value) for name, value in typed.items() if value[0].isdigit()
     }
     more = read_settings([one for name, one in zip(names, values, strict=True) if name == "--set"])
-    stages = stages_of(given.get("objective"), given.get("recipe"), {**typed, **numbers, **more})
+    stages = make_stages(given.get("objective"), given.get("recipe"), {**typed, **numbers, **more})
     has_backbone = "backbone" in given or len(stages) > 1  # a recipe of several stages has its own
     assert has_backbone == (training.start is None)
     assert set(given) <= {*SETTINGS, "objective", "backbone", "recipe", "seed", "val-split"}

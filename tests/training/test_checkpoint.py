@@ -52,5 +52,5 @@ def test_an_optimizer_goes_on_from_a_file_as_if_it_had_never_stopped(tmp_path: P
 @pytest.mark.parametrize("name", ["2.exp_avg", "first.exp_avg", "-1.exp_avg"])
 def test_a_tensor_that_is_of_no_parameter_is_refused(name: str) -> None:
     optimizer = OPTIMIZERS["adam"](network().parameters())
-    with pytest.raises(InputError, match=f"tensor 'optimizer/{name}' is of none of 2 parameters"):
+    with pytest.raises(InputError, match=f"tensor 'optimizer/{name}' belongs to none of 2 parameters"):
         restore_optimizer(optimizer, {name: torch.zeros(4)})

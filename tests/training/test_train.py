@@ -79,11 +79,11 @@ def test_an_interrupted_training_ends_with_the_same_weights(
         return loss(self, *given)
 
     monkeypatch.setattr(kind, "loss", interrupted)
-    with pytest.raises(Interrupted, match=r"finished epochs are kept in .*some\.model\.checkpoint, the same command"):
+    with pytest.raises(Interrupted, match=r"finished epochs are kept in .*some\.model\.checkpoint; .*same command"):
         sp.train(world, name, output=file, **settings)
     monkeypatch.undo()
     assert not file.exists()
-    with pytest.raises(Mismatch, match=r"of another training: seed was 0 and is 7, epochs was 4 and is 5; .*--replace"):
+    with pytest.raises(Mismatch, match=r"another training: seed was 0, now 7, epochs was 4, now 5; .*--replace"):
         sp.train(world, name, output=file, seed=7, **{**settings, "epochs": 5})
     resumed = sp.train(world, name, output=file, **settings)
     assert weights_digest(resumed.weights) == weights_digest(whole.weights)
@@ -101,9 +101,7 @@ def test_interrupted_in_the_first_epoch_it_says_that_nothing_is_kept_and_begins_
 
     file = tmp_path / "some.model"
     monkeypatch.setattr(ProtoNet, "loss", interrupted)
-    with pytest.raises(
-        Interrupted, match=r"before .*some\.model had an epoch; nothing of it is kept yet, .* begins it"
-    ):
+    with pytest.raises(Interrupted, match=r"before the first epoch of .*some\.model.* starts over"):
         sp.train(world, "protonet", output=file, **SMALL)
     monkeypatch.undo()
     assert sp.train(world, "protonet", output=file, **SMALL).digest == sp.train(world, "protonet", **SMALL).digest
@@ -155,7 +153,7 @@ def test_another_training_is_replaced_when_asked_and_an_interruption_of_that_goe
 def test_a_finished_training_by_other_features_is_another_one(world: sp.Catalog, tmp_path: Path) -> None:
     given = {"output": tmp_path / "some.model", "train_sampler": "hardest", **SMALL}
     sp.train(world, "protonet", features=sp.encode(world, "pixels(size=4)"), **given)
-    with pytest.raises(Mismatch, match=r"some\.model is of another training: features was '"):
+    with pytest.raises(Mismatch, match=r"some\.model belongs to another training: features was '"):
         sp.train(world, "protonet", features=sp.encode(world, "pixels(size=2)"), **given)
 
 
@@ -164,7 +162,7 @@ def test_a_loss_that_is_no_number_ends_training_and_keeps_the_last_epoch(
 ) -> None:
     calls, loss, file = iter(range(1000)), ProtoNet.loss, tmp_path / "some.model"
     monkeypatch.setattr(ProtoNet, "loss", lambda *given: loss(*given) * (float("nan") if next(calls) == 3 else 1))
-    with pytest.raises(TrainingFailed, match=r"not a number any more, by update 2 of epoch 2.*after epoch 1 is kept"):
+    with pytest.raises(TrainingFailed, match=r"the loss .*update 2 of epoch 2.*after epoch 1 is kept"):
         sp.train(world, "protonet", output=file, **SMALL)
     monkeypatch.undo()
     resumed = sp.train(world, "protonet", output=file, **SMALL)
@@ -182,7 +180,7 @@ def test_too_little_memory_ends_training_and_keeps_the_last_epoch(
         return loss(*given)
 
     monkeypatch.setattr(ProtoNet, "loss", too_large)
-    with pytest.raises(TrainingFailed, match="memory is too small in epoch 2: lower tasks_per_update or batch"):
+    with pytest.raises(TrainingFailed, match="out of memory in epoch 2: lower tasks_per_update or batch"):
         sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
     assert (tmp_path / "some.model.checkpoint").is_file()
 
@@ -192,9 +190,9 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", val_split="train", **SMALL)
     with pytest.raises(InsufficientData, match="has 8 items, a task needs 11 of each class"):
         sp.train(world, "protonet", **{**SMALL, "query": 9})
-    with pytest.raises(InsufficientData, match=r"split 'val' \(that validates each epoch; .*--val-split none.* has 4"):
+    with pytest.raises(InsufficientData, match=r"split 'val' \(.*--val-split none.* has 4"):
         sp.train(world, "protonet", **{**SMALL, "way": 5})
-    with pytest.raises(InsufficientData, match=r"split 'train' \(to train on\): 7 ways need .* the data has 6"):
+    with pytest.raises(InsufficientData, match=r"split 'train' \(for training\): 7 ways need .* the data has 6"):
         sp.train(world, "protonet", **{**SMALL, "way": 7})
     with pytest.raises(UnknownName, match=r"unknown split 'valid'.*did you mean 'val'"):
         sp.train(world, "protonet", val_split="valid", **SMALL)
@@ -202,7 +200,7 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", **SMALL, epoch=2)
     with pytest.raises(UnknownName, match=r"unknown recipe 'fewstab-cup'.*did you mean 'fewstab-cub'"):
         sp.train(world, "protonet", recipe="fewstab-cup", **SMALL)
-    with pytest.raises(InputError, match="augmentation 'spec-augment' is for sounds, the items are images"):
+    with pytest.raises(InputError, match="augmentation 'spec-augment' is for sounds, but the items are images"):
         sp.train(world, "protonet", augment="spec-augment", **SMALL)
 
 
@@ -229,7 +227,9 @@ def test_a_model_starts_from_another_one_and_has_seen_its_classes_too(world: sp.
         torch.testing.assert_close(second.weights[name], first.weights[name], rtol=0, atol=1e-6)
     assert set(second.record.seen) == set(pc.unique(world.table.column("label")).to_pylist())
     assert second.record.source("model") == first.digest
-    with pytest.raises(InputError, match=r"cannot be the start: its backbone is conv64f.*, another network"):
+    with pytest.raises(
+        InputError, match=r"cannot start from model \'baseline.*: its backbone conv64f.* different network"
+    ):
         sp.train(world, "protonet", from_model=first, **{**SMALL, "backbone": "resnet10"})
 
 
@@ -240,7 +240,7 @@ def test_training_tasks_may_be_of_any_sampler(world: sp.Catalog) -> None:
     assert random.digest != hardest.digest
     with pytest.raises(InputError, match="sampler 'hardest' needs features"):
         sp.train(world, "protonet", train_sampler="hardest", **SMALL)
-    with pytest.raises(InputError, match="training takes tasks of one shape"):
+    with pytest.raises(InputError, match="training needs tasks of one shape"):
         sp.train(world, "protonet", train_sampler="random(query_dirichlet=1)", **SMALL)
 
 
@@ -266,7 +266,7 @@ def test_a_models_head_on_other_features_is_refused(world: sp.Catalog, tmp_path:
         sp.evaluate(tasks, own, "ncc").table.column("n_correct"),
     )
     for features in (other, sp.transform(own, "l2")):
-        with pytest.raises(Mismatch, match="takes the features that this model gives, without any transform"):
+        with pytest.raises(Mismatch, match="needs the features of this model, without transforms"):
             sp.evaluate(tasks, features, f"model:{file}")
 
 
@@ -340,7 +340,7 @@ def test_an_interrupted_training_of_two_stages_goes_on(
     with pytest.raises(KeyboardInterrupt):
         sp.train(world, recipe="two-steps", output=file, **settings)
     monkeypatch.setattr(kind, "loss", loss)
-    with pytest.raises(Mismatch, match=r"some\.stage1\.model.* is of another training: seed was 0 and is 5"):
+    with pytest.raises(Mismatch, match=r"some\.stage1\.model.* another training: seed was 0, now 5"):
         sp.train(world, recipe="two-steps", output=file, seed=5, **settings)
     resumed = sp.train(world, recipe="two-steps", output=file, **settings)
     assert weights_digest(resumed.weights) == weights_digest(whole.weights)
@@ -353,7 +353,7 @@ def test_the_output_of_another_training_is_refused_before_the_first_stage(
     file, settings = tmp_path / "some.model", without_backbone(TINY)
     sp.train(world, "protonet", backbone=BACKBONE, output=file, **settings)
     monkeypatch.setattr(objectives.get("rfs"), "loss", lambda *_: pytest.fail("the first stage has begun"))
-    with pytest.raises(Mismatch, match=r"some\.model is of another training: objective was 'protonet' and is"):
+    with pytest.raises(Mismatch, match=r"some\.model belongs to another training: objective was 'protonet', now"):
         sp.train(world, recipe="two-steps", output=file, **settings)
 
 
@@ -415,11 +415,11 @@ def test_a_network_that_follows_is_in_checkpoints_and_not_in_models(
 
 
 def test_a_training_without_an_objective_is_refused(world: sp.Catalog) -> None:
-    with pytest.raises(InputError, match="name an objective, or a recipe that has its own: 'shotproof'"):
+    with pytest.raises(InputError, match=r"no objective given: .* recipe .*: 'shotproof'"):
         sp.train(world, **TINY)
-    with pytest.raises(InputError, match="name an objective"):
+    with pytest.raises(InputError, match="no objective given"):
         sp.train(world, recipe="fewstab-cub", **TINY)
     with pytest.raises(
-        InputError, match=r"'two-steps' has its own objectives, rfs, then protonet.*leave .*'protonet' out"
+        InputError, match=r"'two-steps' has its own objectives.*rfs, then protonet.*leave out .*'protonet'"
     ):
         sp.train(world, ProtoNet(), recipe="two-steps", **TINY)

@@ -5,8 +5,8 @@ import pytest
 from shotproof.core.errors import InputError
 from shotproof.models.objective import objectives
 from shotproof.training.settings import TrainingSettings
-from shotproof.training.train import stages_of
-from shotproof.training.training_recipes import RECIPES, Recipe, recipe_named, recipe_settings
+from shotproof.training.train import make_stages
+from shotproof.training.training_recipes import RECIPES, Recipe, find_recipe, recipe_settings
 
 PUBLISHED = ["anil", "leo", "boil", "protonet", "dn4", "r2d2", "can", "renet", "baseline++", "rfs"]
 
@@ -19,7 +19,7 @@ def told(recipe: Recipe) -> list[tuple[str, dict[str, object]]]:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_sets_what_there_is(name: str) -> None:
-    recipe = recipe_named(name)
+    recipe = find_recipe(name)
     assert recipe.about
     for objective, settings in told(recipe):
         assert objectives.make(objective).name in objectives
@@ -55,14 +55,14 @@ def test_the_papers_values(recipe: str, objective: str, shot: int, expected: dic
 
 
 def test_what_is_given_goes_before_the_recipe_and_that_before_the_objective() -> None:
-    (stage,) = stages_of("protonet", "fewstab-cub", {"lr": 0.5, "shot": 1})
+    (stage,) = make_stages("protonet", "fewstab-cub", {"lr": 0.5, "shot": 1})
     assert (stage.settings.lr, stage.settings.shot, stage.settings.tasks_per_update) == (0.5, 1, 1)
-    (own,) = stages_of("protonet", None, {})
+    (own,) = make_stages("protonet", None, {})
     assert own.settings.tasks_per_update == TrainingSettings().tasks_per_update != 1
 
 
 def test_a_recipe_for_any_objective_leaves_the_others_their_own_settings() -> None:
-    (stage,) = stages_of("skd", "metacoco", {})
+    (stage,) = make_stages("skd", "metacoco", {})
     assert stage.settings == TrainingSettings().with_values({**objectives.make("skd").settings, "size": 84}, "skd")
-    with pytest.raises(InputError, match="recipe 'fewstab-cub' has nothing for objective 'skd'"):
-        stages_of("skd", "fewstab-cub", {})
+    with pytest.raises(InputError, match="recipe 'fewstab-cub' has no settings for objective 'skd'"):
+        make_stages("skd", "fewstab-cub", {})

@@ -1,4 +1,4 @@
-"""`train`: from a catalog and an objective to a model."""
+"""Training of networks: `train`, and `train_trials` for several."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.model import Model
 from shotproof.models.objective import Objective, objectives
-from shotproof.training.checkpoint import EarlierTraining, what_is_kept
+from shotproof.training.checkpoint import EarlierTraining, interruption_message
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.training_plan import TrainingPlan
-from shotproof.training.training_recipes import RECIPES, recipe_named, recipe_settings
+from shotproof.training.training_recipes import RECIPES, find_recipe, recipe_settings
 
 BACKBONE = "resnet12"
 
@@ -46,41 +46,41 @@ def train(
     runtime: Runtime | None = None,
     **settings: Any,
 ) -> Model:
-    """Train a network. The same call continues a training that was interrupted.
+    """Train a network. If training was interrupted, the same call resumes it.
 
-    The same catalog, settings and seed give the same weights on the same device, also if training was interrupted.
+    The same catalog, settings and seed give the same weights on the same device, even if training was interrupted.
 
     Args:
         catalog: the items
         objective: what training minimizes: a spelling such as `protonet(temperature=64)`, a table, or an objective;
-            None where the recipe has objectives of its own
+            None if the recipe has its own objectives
         backbone: the network, e.g. `resnet12`; None is that of `from_model`, or the recipe's, or resnet12
-        split: the items to train on
-        val_split: the items of other classes by whose tasks each epoch is validated; None: no validation, and the last
-            weights are kept
-        recipe: settings by name, e.g. `fewstab-cub`, or a whole training in several stages, `shotproof`
-        from_model: a model, or its file, whose backbone's weights training starts from (and the head's, where the
-            objective is the same), or which is its teacher
-        seed: which weights to start from, which tasks, which random changes
-        output: the model to write; beside it lie the curves (`.jsonl`) and, until training ends, a checkpoint
-            (`.checkpoint`), and the models of earlier stages (`.stage1`)
-        replace: whether to begin anew if another training has left its model or its checkpoint at the output;
-            otherwise that is refused
-        attributes, features: what the sampler of training tasks takes
+        split: the split to train on
+        val_split: the split, with other classes, for the validation tasks of each epoch; None skips validation and
+            keeps the last weights
+        recipe: name of a recipe: settings, e.g. `fewstab-cub`, or a whole training in several stages, `shotproof`
+        from_model: a model, or its file: its backbone's weights are the start (and its head's, if the objective is the
+            same), or it is the teacher
+        seed: seed of the initial weights, the tasks and the augmentation
+        output: path of the model; beside it are the curves (`.jsonl`), the models of earlier stages (`.stage1`) and,
+            until training ends, a checkpoint (`.checkpoint`)
+        replace: whether to start over if another training has left its model or checkpoint at the output; otherwise
+            that is an error
+        attributes, features: data for the sampler of training tasks
         runtime: device, workers, cache and progress
         settings: values of `TrainingSettings`, e.g. way, shot, query, epochs, tasks, tasks_per_update, lr, for every
-            stage; what is not given is the recipe's, or else the objective's
+            stage; by default those of the recipe, or else of the objective
 
     Returns:
         The model, with the weights of the best validation (or the last, with keep="last").
 
     Raises:
-        UnknownName: there is no such objective, backbone, split or recipe.
+        UnknownName: the objective, backbone, split or recipe is unknown.
         InputError: a setting cannot be used, or training and validation share classes.
         InsufficientData: a class has too few items, or there are too few classes.
         Mismatch: another training has left its model or its checkpoint at the output.
-        TrainingFailed: the loss is no number, or memory is too small.
-        Interrupted: Ctrl-C ended it; the message says what is kept.
+        TrainingFailed: the loss is not finite, or memory ran out.
+        Interrupted: Ctrl-C stopped training; the message says what is kept.
 
     Example:
         >>> import tempfile
@@ -94,12 +94,12 @@ def train(
     SEED.check("seed", seed)
     if output is not None:
         check_output(Path(output))
-    stages = stages_of(objective, recipe, settings)
+    stages = make_stages(objective, recipe, settings)
     start = Model.read(from_model) if isinstance(from_model, str | Path) else from_model
-    named = backbone or (recipe_named(recipe).backbone if recipe else None) or BACKBONE
-    network = start.backbone if backbone is None and start else backbones.make(named)
+    backbone_name = backbone or (find_recipe(recipe).backbone if recipe else None) or BACKBONE
+    network = start.backbone if backbone is None and start else backbones.make(backbone_name)
 
-    # What cannot be trained is told before the first stage is.
+    # All stages are checked before the first is trained.
     plans = [
         TrainingPlan(
             catalog, stage.objective, network, stage.settings, split, val_split, start, seed, attributes, features
@@ -109,58 +109,64 @@ def train(
     files = [None] * len(stages) if output is None else stage_files(Path(output), len(stages))
     for plan, file in zip(plans, files, strict=True):
         if file is not None and not replace:
-            known = {name: value for name, value in plan.told().items() if plan is plans[0] or name != "from_model"}
-            EarlierTraining.same(file, known, replace)
-    done = 0
+            recorded = plan.recorded_plan()
+            if plan is not plans[0]:
+                del recorded["from_model"]  # the model of the previous stage, which is not known yet
+            EarlierTraining.find(file, recorded, replace)
+    current = 0
     try:
-        with resolve(runtime) as current:
-            model = plans[0].run(current, files[0], replace)
-            for done, plan in enumerate(plans[1:], 1):
-                model = dataclasses.replace(plan, start=model).run(current, files[done], replace)
+        with resolve(runtime) as active_runtime:
+            model = plans[0].run(active_runtime, files[0], replace)
+            for current, plan in enumerate(plans[1:], 1):
+                model = dataclasses.replace(plan, start=model).run(active_runtime, files[current], replace)
             return model
     except KeyboardInterrupt:
-        raise Interrupted(what_is_kept(files[: done + 1])) from None
+        raise Interrupted(interruption_message(files[: current + 1])) from None
 
 
 @dataclass(frozen=True)
 class Stage:
-    """An objective with its settings; it starts from the model of the stage before."""
+    """Objective with its settings; training starts from the model of the previous stage."""
 
     objective: Objective[Any]
     settings: TrainingSettings
 
 
-def stages_of(
-    objective: str | Mapping[str, Any] | Objective[Any] | None, recipe: str | None, given: Mapping[str, Any]
+def make_stages(
+    objective: str | Mapping[str, Any] | Objective[Any] | None, recipe: str | None, settings: Mapping[str, Any]
 ) -> list[Stage]:
-    """The stages of a training; what is given goes before the recipe's settings, these before the objective's own.
+    """Build the stages of a training. Values of `settings` override the recipe's, and these override the objective's.
 
     Raises:
-        UnknownName: there is no such objective or recipe.
-        InputError: a setting cannot be used, or the recipe has nothing for the objective, or there is no objective.
+        UnknownName: the objective or recipe is unknown.
+        InputError: a setting cannot be used, the recipe has no settings for the objective, or there is no objective.
     """
-    given = {name: value for name, value in given.items() if value is not None}
+    overrides = {name: value for name, value in settings.items() if value is not None}
     if objective is not None:
-        made = objectives.make(objective)
-        shot = {"shot": TrainingSettings().shot, **made.settings, **given}["shot"]
-        steps = [(made, {} if recipe is None else recipe_settings(recipe, made.name, shot))]
-    elif recipe is not None and (found := recipe_named(recipe)).steps:
-        steps = [(objectives.make(name), dict(settings)) for name, settings in found.steps]
+        chosen = objectives.make(objective)
+        shot = {"shot": TrainingSettings().shot, **chosen.settings, **overrides}["shot"]
+        steps = [(chosen, {} if recipe is None else recipe_settings(recipe, chosen.name, shot))]
+    elif recipe is not None and find_recipe(recipe).steps:
+        steps = [(objectives.make(name), dict(values)) for name, values in find_recipe(recipe).steps]
     else:
-        whole = ", ".join(f"'{name}'" for name, one in RECIPES.items() if one.steps)
-        raise InputError(f"what is to be minimized? name an objective, or a recipe that has its own: {whole}")
-    return [Stage(each, _settings(each, recipe, settings, given)) for made, settings in steps for each in made.stages()]
+        names = ", ".join(f"'{name}'" for name, candidate in RECIPES.items() if candidate.steps)
+        raise InputError(f"no objective given: name one, or a recipe that has its own: {names}")
+    return [
+        Stage(stage, _merge_settings(stage, recipe, values, overrides))
+        for step, values in steps
+        for stage in step.stages()
+    ]
 
 
-def _settings(
-    objective: Objective[Any], recipe: str | None, by_recipe: Mapping[str, Any], given: Mapping[str, Any]
+def _merge_settings(
+    objective: Objective[Any], recipe: str | None, by_recipe: Mapping[str, Any], overrides: Mapping[str, Any]
 ) -> TrainingSettings:
-    own = TrainingSettings().with_values(objective.settings, f"objective '{objective.name}'")
-    return own.with_values(by_recipe, f"recipe '{recipe}'").with_values(given, "training")
+    settings = TrainingSettings().with_values(objective.settings, f"objective '{objective.name}'")
+    return settings.with_values(by_recipe, f"recipe '{recipe}'").with_values(overrides, "training")
 
 
 def stage_files(output: Path, stages: int) -> list[Path]:
-    """Where the model of each stage is written: the last to the output, those before beside it.
+    """Return the path of each stage's model: the last is the output, the others are beside it.
 
     Example:
         >>> [path.name for path in stage_files(Path("some.model"), 2)]
@@ -171,12 +177,12 @@ def stage_files(output: Path, stages: int) -> list[Path]:
 
 @dataclass(frozen=True)
 class Trial:
-    """One training of several.
+    """One of several trainings.
 
     Attributes:
-        objective: What it minimizes, as `train` takes it.
-        seed: Which weights it starts from, which tasks, which random changes.
-        output: The model to write.
+        objective: The objective, as in `train`.
+        seed: Seed of the initial weights, the tasks and the augmentation.
+        output: Path of the model.
     """
 
     objective: str | Objective[Any] | None
@@ -187,19 +193,19 @@ class Trial:
 def train_trials(
     catalog: Catalog, trials: Sequence[Trial], *, runtime: Runtime | None = None, **options: Any
 ) -> list[Model]:
-    """Train several networks on the same items. The same call continues work that was interrupted.
+    """Train several networks on the same items. If training was interrupted, the same call resumes it.
 
     Args:
         catalog: the items
-        trials: what differs; a model that has been trained already is not trained again
-        runtime: how to compute; with `engine="ray"`, each trial takes a device of the cluster
-        options: what all share, as `train` takes it: backbone, split, recipe, attributes, settings and so on
+        trials: objective, seed and output of each training; models that exist already are not trained again
+        runtime: runtime settings; with `engine="ray"`, each trial uses one device of the cluster
+        options: arguments of `train` that all trials share: backbone, split, recipe, attributes, settings and so on
 
     Returns:
-        The models, in order of the trials; each is the same as `train` gives.
+        The models, in the order of the trials; each is the same as from `train`.
 
     Raises:
-        InputError: two trials have the same output, or as `train` says.
+        InputError: two trials have the same output, or `train` raises it.
 
     Example:
         >>> import tempfile
@@ -215,14 +221,14 @@ def train_trials(
     outputs = [trial.output.absolute() for trial in trials]
     for output in outputs:
         if outputs.count(output) > 1:
-            raise InputError(f"two trainings would write {output}: expected an output for each objective and seed")
+            raise InputError(f"two trainings would write {output}: give each objective and seed its own output")
     work = _Training(catalog, options, torch.get_num_threads())
     return list(resolve(runtime).map(work, trials, title=None if len(trials) == 1 else "training", needs="device"))
 
 
 @dataclass(frozen=True)
 class _Training:
-    """What all trials share, and in how many threads they compute: weights depend on it in their last digits."""
+    """Training function for all trials; the number of threads is fixed, as the last digits of weights depend on it."""
 
     catalog: Catalog
     options: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""What an epoch is made of: rows of the item store, drawn by counter, so that any epoch can be made again."""
+"""Batches of an epoch: rows of the item store, drawn by counter, so that every epoch can be reproduced on its own."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from shotproof.models.decoded_items import ItemStore
 from shotproof.tasks.sampler import BoundSampler, Sampler
 from shotproof.tasks.taskset import TaskSet
 
-BLOCK = 256  # tasks that are drawn at a time
-ORDER, STEP, BESIDE, START, CHANGES = range(5)  # what a random number is drawn for
+BLOCK = 256  # tasks drawn at a time
+ORDER, STEP, ADDITIONAL, START, AUGMENT = range(5)  # purposes of random numbers
 
 
-def seed_for(seed: int, *counters: int) -> int:
-    """A seed of its own for each combination of counters, as a generator takes it."""
+def derive_seed(seed: int, *counters: int) -> int:
+    """Derive a seed for a generator from a seed and counters."""
     return int(draws.bits(seed, *counters) >> np.uint64(1))
 
 
 @dataclass(frozen=True)
 class TaskRows:
-    """Tasks of one shape: rows [B, n] and [B, m], their labels, and the numbers of their classes, [B, way]."""
+    """Tasks of one shape: rows of support [B, n] and query [B, m], their labels, and class numbers [B, way]."""
 
     support: Tensor
     support_labels: Tensor
@@ -37,18 +37,18 @@ class TaskRows:
     classes: Tensor
 
     def __getitem__(self, part: slice) -> TaskRows:
-        return TaskRows(*(each[part] for each in self._tensors))
+        return TaskRows(*(tensor[part] for tensor in self._tensors))
 
     def __len__(self) -> int:
         return len(self.classes)
 
     def followed_by(self, other: TaskRows) -> TaskRows:
-        """These tasks, then others of the same shape."""
+        """Return these tasks, followed by others of the same shape."""
         return TaskRows(*map(torch.cat, zip(self._tensors, other._tensors, strict=True)))
 
     def to(self, device: torch.device) -> TaskRows:
-        """The same on a device."""
-        return TaskRows(*(each.to(device, non_blocking=True) for each in self._tensors))
+        """Return the tasks on a device."""
+        return TaskRows(*(tensor.to(device, non_blocking=True) for tensor in self._tensors))
 
     @property
     def _tensors(self) -> tuple[Tensor, ...]:
@@ -56,18 +56,18 @@ class TaskRows:
 
 
 def item_order(items: int, seed: int, epoch: int) -> Tensor:
-    """All rows in the random order of an epoch."""
-    generator = torch.Generator().manual_seed(seed_for(seed, ORDER, epoch))
+    """Draw the order of all rows in an epoch."""
+    generator = torch.Generator().manual_seed(derive_seed(seed, ORDER, epoch))
     return torch.randperm(items, generator=generator)
 
 
-def drawn_tasks(
+def draw_tasks(
     bound: BoundSampler[Sampler], tasks: range, store: ItemStore, class_numbers: dict[str, int]
 ) -> Iterator[TaskRows]:
-    """Tasks by a sampler, in blocks.
+    """Draw tasks with a sampler, and yield them in blocks.
 
     Raises:
-        InputError: the sampler's tasks are not all of one shape.
+        InputError: the tasks differ in shape.
     """
     for start in range(tasks.start, tasks.stop, BLOCK):
         block = range(start, min(start + BLOCK, tasks.stop))
@@ -75,22 +75,22 @@ def drawn_tasks(
 
 
 def task_rows(tasks: TaskSet, store: ItemStore, class_numbers: dict[str, int]) -> TaskRows:
-    """A task set as rows of the item store; InputError where its tasks are not of one shape."""
+    """Convert a task set to rows of the item store. Raise InputError if its tasks differ in shape."""
     sides = [tasks.table.column(name) for name in ("support", "query")]
     ways = np.diff(tasks.starts)
-    counts = [pc.list_value_length(side).to_numpy().astype(np.int64) for side in sides]
-    if len(set(ways.tolist())) > 1 or any(len(set(each.tolist())) > 1 for each in counts):
+    counts = [pc.list_value_length(convert_side).to_numpy().astype(np.int64) for convert_side in sides]
+    if len(set(ways.tolist())) > 1 or any(len(set(sizes.tolist())) > 1 for sizes in counts):
         raise InputError(
-            "training takes tasks of one shape, with as many support and query items of every class: "
-            "choose a sampler, or options of it, that draws such tasks"
+            "training needs tasks of one shape, with the same number of support and query items for every class: "
+            "choose another sampler or other options"
         )
     way, count = int(ways[0]), len(tasks)
     slots = np.arange(way)
 
-    def side(column: int) -> tuple[Tensor, Tensor]:
+    def convert_side(column: int) -> tuple[Tensor, Tensor]:
         rows = store.rows_of(pc.list_flatten(sides[column])).reshape(count, -1)
         labels = np.tile(np.repeat(slots, counts[column][0]), (count, 1))
         return torch.from_numpy(rows), torch.from_numpy(labels)
 
-    classes: IntArray = np.array([class_numbers[one] for one in tasks.table.column("label").to_pylist()])
-    return TaskRows(*side(0), *side(1), torch.from_numpy(classes.reshape(count, way)))
+    classes: IntArray = np.array([class_numbers[label] for label in tasks.table.column("label").to_pylist()])
+    return TaskRows(*convert_side(0), *convert_side(1), torch.from_numpy(classes.reshape(count, way)))

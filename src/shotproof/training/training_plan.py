@@ -1,4 +1,4 @@
-"""What is trained on what: checked before anything is decoded, then carried out."""
+"""Training plans: what is trained on which data, checked before anything is decoded, then carried out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import torch
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain
 from shotproof.core.records import Maker, ModelRecord, Source
 from shotproof.core.runtime.devices import choose_device
@@ -29,20 +30,20 @@ from shotproof.models.objective import Objective, TrainsOn
 from shotproof.models.preprocessing import Medium, Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
-from shotproof.training.checkpoint import EarlierTraining, checkpoint_of, plan_of
+from shotproof.training.checkpoint import EarlierTraining, checkpoint_path, plan_from_record
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.trainer import Trainer, TrainingItems, Validation
-from shotproof.training.training_batches import START, seed_for, task_rows
+from shotproof.training.training_batches import START, derive_seed, task_rows
 
 logger = logging.getLogger("shotproof")
 
-# SimCLR's: where views keep their colors, these tell items from each other, and nothing else is learned.
+# SimCLR's. If views kept their colors, these would be enough to tell items apart, and nothing else would be learned.
 VIEWS = "resized-crop(area=0.2, jitter=0.8, hue=0.2, gray=0.2)"
 
 
 @dataclass
 class TrainingPlan:
-    """What is trained on what, checked before anything is decoded; `start` is the model that training starts from."""
+    """Plan of a training, checked before anything is decoded; `start` is the model that training starts from."""
 
     catalog: Catalog
     objective: Objective[Any]
@@ -64,49 +65,49 @@ class TrainingPlan:
         self._require_disjoint()
         self._require_classes()
         self.medium = medium_of(self.train_items)
-        self.augmentation = _augmentation(settings.augment, self.medium, self.objective.trains_on)
-        with _in_split(self.split, "to train on"):
-            self.sampler = self._bound_sampler()
-        with _in_split(self.val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
-            self.val_tasks = self._drawn_val_tasks()
-        self.preprocessing = self._preprocessing()
+        self.augmentation = _make_augmentation(settings.augment, self.medium, self.objective.trains_on)
+        with _naming_split(self.split, "for training"):
+            self.sampler = self._bind_sampler()
+        with _naming_split(self.val_split, "for validation; to skip it, use val_split=None or --val-split none"):
+            self.val_tasks = self._draw_val_tasks()
+        self.preprocessing = self._make_preprocessing()
 
     def run(self, runtime: Runtime, output: Path | None, replace: bool) -> Model:
-        """Train, or go on with the same training, and write the model if an output is given.
+        """Train, or resume the same training, and write the model if an output is given.
 
         Args:
-            runtime: how to compute
-            output: the model to write
-            replace: whether to begin anew if another training has left something at the output
+            runtime: runtime settings
+            output: path of the model
+            replace: whether to start over if another training has left its model or checkpoint at the output
 
         Raises:
-            Mismatch: another training has left something at the output.
-            TrainingFailed: the loss is no number, or memory is too small.
+            Mismatch: another training has left its model or checkpoint at the output.
+            TrainingFailed: the loss is not finite, or memory ran out.
         """
-        checkpoint = None if output is None else checkpoint_of(output)
+        checkpoint = None if output is None else checkpoint_path(output)
         log = None if output is None else output.with_name(f"{output.name}.jsonl")
-        earlier = None if output is None else EarlierTraining.same(output, self.told(), replace)
+        earlier = None if output is None else EarlierTraining.find(output, self.recorded_plan(), replace)
         if earlier is not None and earlier.model is not None:
-            logger.warning("%s: this training has ended already; to train anew, delete the file", output)
+            logger.warning("%s: this training has already finished; delete the file to train again", output)
             return earlier.model
         device = choose_device(runtime.device)
         store = ItemStore.of(self.train_items, self.preprocessing, runtime)
         if self.start is None:
             self.preprocessing = self.preprocessing.fitted(store.values)
-        plan = {**self.told(), "items": store.key}
+        plan = {**self.recorded_plan(), "items": store.key}
         if output is not None:
-            EarlierTraining.same(output, plan, replace)
-        numbers = {name: number for number, name in enumerate(self.classes)}
-        labels = torch.tensor([numbers[one] for one in self.train_items.table.column("label").to_pylist()])
+            EarlierTraining.find(output, plan, replace)
+        class_numbers = {name: number for number, name in enumerate(self.classes)}
+        labels = torch.tensor([class_numbers[label] for label in self.train_items.table.column("label").to_pylist()])
         trainer = Trainer(
-            net=_placed(self._network(), device),
+            net=_to_device(self._build_network(), device),
             objective=self.objective,
             settings=self.settings,
-            items=TrainingItems(store, store.tensor(device), labels, numbers),
+            items=TrainingItems(store, store.tensor(device), labels, class_numbers),
             preprocessing=self.preprocessing,
             augmentation=self.augmentation,
             sampler=self.sampler,
-            validation=self._validation(runtime, device),
+            validation=self._make_validation(runtime, device),
             seed=self.seed,
             plan=plan,
             checkpoint=checkpoint,
@@ -127,11 +128,11 @@ class TrainingPlan:
             checkpoint.unlink(missing_ok=True)
         return model
 
-    def _network(self) -> FewShotNetwork:
-        """The network that training starts with."""
+    def _build_network(self) -> FewShotNetwork:
+        """Build the initial network."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed_for(self.seed, START))
-            # Weights that are taken from the start need not be those of a pretrained backbone before.
+            torch.manual_seed(derive_seed(self.seed, START))
+            # If weights are copied from `start`, the backbone need not load pretrained weights first.
             start = None if self.objective.starts_anew else self.start
             same = start is not None and self.backbone == start.backbone
             architecture = start.record.architecture if start is not None and same else None
@@ -140,22 +141,22 @@ class TrainingPlan:
         self.objective.begin(net, self.start, self.classes)
         return net
 
-    def _preprocessing(self) -> Preprocessing:
-        """That of the model that training starts from, or the backbone's."""
+    def _make_preprocessing(self) -> Preprocessing:
+        """Return the preprocessing of the model that training starts from, or of the backbone."""
         if self.start is not None:
             return self.start.preprocessing
         return self.backbone.preprocessing(self.medium, self.settings.size, self.settings.seconds)
 
-    def _bound_sampler(self) -> BoundSampler[Sampler] | None:
+    def _bind_sampler(self) -> BoundSampler[Sampler] | None:
         if self.objective.trains_on != "tasks":
             return None
         sampler = samplers.make(self.settings.train_sampler)
         data = {"attributes": self.attributes, "features": self.features}
-        used: dict[str, Any] = {role: given for role, given in data.items() if role in sampler.takes}
-        return sampler.bind(self.train_items, self.shape, self.seed, **used)
+        inputs: dict[str, Any] = {role: value for role, value in data.items() if role in sampler.takes}
+        return sampler.bind(self.train_items, self.shape, self.seed, **inputs)
 
-    def _drawn_val_tasks(self) -> TaskSet | None:
-        """The tasks by which each epoch is validated."""
+    def _draw_val_tasks(self) -> TaskSet | None:
+        """Draw the validation tasks."""
         if self.val_items is None:
             return None
         return sample(
@@ -170,7 +171,7 @@ class TrainingPlan:
             runtime=dataclasses.replace(current_runtime(), progress=False, workers=1),
         )
 
-    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+    def _make_validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
         if self.val_items is None or self.val_tasks is None:
             return None
         store = ItemStore.of(self.val_items, self.preprocessing, runtime)
@@ -183,29 +184,31 @@ class TrainingPlan:
             return
         shared = sorted(set(self.classes) & set(self.val_items.table.column("label").to_pylist()))
         if shared:
-            named = ", ".join(f"'{one}'" for one in shared[:3])
+            examples = ", ".join(f"'{label}'" for label in shared[:3])
             raise InputError(
-                f"split '{self.split}' and split '{self.val_split}' share {len(shared)} classes, e.g. {named}: "
+                f"split '{self.split}' and split '{self.val_split}' share {len(shared)} classes, e.g. {examples}: "
                 "classes of training and validation must differ"
             )
 
     def _require_classes(self) -> None:
         if len(self.classes) < 2:
-            raise InsufficientData(f"split '{self.split}' has {len(self.classes)} classes: training needs at least 2")
+            raise InsufficientData(
+                f"split '{self.split}' has {counted(len(self.classes), 'class', 'classes')}: training needs at least 2"
+            )
 
-    def told(self) -> dict[str, Any]:
-        """What a checkpoint and a finished model must agree with."""
-        return plan_of(self._record)
+    def recorded_plan(self) -> dict[str, Any]:
+        """Return the plan that a checkpoint or finished model must have to belong to this training."""
+        return plan_from_record(self._record)
 
     @property
     def _record(self) -> ModelRecord:
-        """The model's record as far as it is known before training."""
+        """Return the part of the model's record that is known before training."""
         sources = {"catalog": Source(self.catalog.digest, self.catalog.record.name)}
         if self.attributes is not None:
             sources["attributes"] = Source(self.attributes.digest, self.attributes.record.name)
-        for role, given in (("model", self.start), ("features", self.features)):
-            if given is not None:
-                sources[role] = Source(given.digest, given.name)
+        for role, data in (("model", self.start), ("features", self.features)):
+            if data is not None:
+                sources[role] = Source(data.digest, data.name)
         return ModelRecord(
             sources=sources,
             backbone=Maker.of(self.backbone),
@@ -220,25 +223,28 @@ class TrainingPlan:
 
 
 @contextlib.contextmanager
-def _in_split(split: str | None, which: str) -> Iterator[None]:
-    """Name the split that cannot give the tasks that are asked for."""
+def _naming_split(split: str | None, purpose: str) -> Iterator[None]:
+    """Add the split and its purpose to errors about too little data."""
     try:
         yield
     except InsufficientData as error:
-        raise error.with_prefix(f"split '{split}' ({which}): ") from error
+        raise error.with_prefix(f"split '{split}' ({purpose}): ") from error
 
 
-def _placed(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:
-    """The network on a device; a GPU likes the channels last."""
+def _to_device(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:
+    """Move a network to a device; on a GPU, use the channels-last layout, which is faster."""
     if device.type != "cuda":
         return net.to(device)
     return net.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
-def _augmentation(spelled: str, medium: Medium, trains_on: TrainsOn) -> Augmentation:
-    """The augmentation of this spelling; auto is the medium's usual one, of which views of images need a strong one."""
-    usual = "spec-augment" if medium == "sound" else VIEWS if trains_on == "views" else "crop"
-    made = augmentations.make(usual if spelled == "auto" else spelled)
-    if made.medium not in (None, medium):
-        raise InputError(f"augmentation '{made.name}' is for {made.medium}s, the items are {medium}s: e.g. {usual}")
-    return made
+def _make_augmentation(spelling: str, medium: Medium, trains_on: TrainsOn) -> Augmentation:
+    """Build the augmentation of this spelling; auto is the medium's default, which is stronger for views of images."""
+    default = "spec-augment" if medium == "sound" else VIEWS if trains_on == "views" else "crop"
+    augmentation = augmentations.make(default if spelling == "auto" else spelling)
+    if augmentation.medium not in (None, medium):
+        raise InputError(
+            f"augmentation '{augmentation.name}' is for {augmentation.medium}s, but the items are {medium}s: "
+            f"use e.g. {default}"
+        )
+    return augmentation

@@ -1,4 +1,4 @@
-"""Recipes: how papers train each objective, and how we train, by name."""
+"""Recipes: named settings with which papers train each objective, and ours."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings by name.
+    """Settings for training, by objective.
 
-    about: one line
-    of_all: settings of every objective
-    by_objective: settings of an objective by its name
-    with_one_shot: where tasks of one shot per class are trained otherwise, what is different, by objective
-    any_objective: whether objectives without settings here are trained by their own
-    steps: objectives with their settings that are trained one after the other, each from the weights of the one before;
-        a recipe with steps is not told an objective
-    backbone: the network where nothing else is said
+    about: description in one line
+    of_all: settings of all objectives
+    by_objective: settings by objective
+    with_one_shot: settings that differ for tasks with one shot, by objective
+    any_objective: whether objectives without settings here are allowed, with their own settings
+    steps: objectives with their settings that are trained one after the other, each from the weights of the previous
+        one; a recipe with steps takes no objective
+    backbone: default network
     """
 
     about: str
@@ -34,13 +34,13 @@ class Recipe:
     backbone: str | None = None
 
     def settings(self, objective: str, shot: int) -> dict[str, Any]:
-        """What it sets for an objective, by the number of shots."""
+        """Return the settings for an objective, given the number of shots."""
         named = self.by_objective.get(objective, {})
         return {**self.of_all, **named, **(self.with_one_shot.get(objective, {}) if shot == 1 else {})}
 
 
 def _halved(every: int, epochs: int = 100) -> dict[str, Any]:
-    """Adam whose learning rate is halved every so many epochs."""
+    """Return settings of Adam whose learning rate is halved every `every` epochs."""
     milestones = tuple(range(every, epochs, every))
     return {"optimizer": "adam", "lr": 1e-3, "schedule": "step", "milestones": milestones, "decay": 0.5}
 
@@ -51,7 +51,7 @@ _RFS = {"optimizer": "sgd", "lr": 0.05, "schedule": "step", "milestones": (60, 8
 _LEO = {"optimizer": "adam", "lr": 1e-3, "schedule": "cosine", "tasks": 2000, "tasks_per_update": 1}
 _PARTS = {"augment": "resized-crop(area=0.35)"}
 
-# FewSTAB's table for miniImageNet; the two others say what is different.
+# FewSTAB's table for miniImageNet; the other two recipes list what differs.
 _FEWSTAB: dict[str, Settings] = {
     "anil": {**_ADAM, "lr": 1e-3, "tasks": 2000, "tasks_per_update": 4},
     "leo": _LEO,
@@ -96,7 +96,7 @@ RECIPES: dict[str, Recipe] = {
         },
         with_one_shot={"leo": {"lr": 5e-4}, "renet": {"epochs": 100, "milestones": (60, 80)}},
     ),
-    # Neither paper prints schedules: LibFewShot's, which are the objectives' own where nothing is said here.
+    # Neither paper gives schedules. These are LibFewShot's, which are also the objectives' defaults.
     "metacoco": Recipe(
         about="MetaCoCo: LibFewShot's settings at 84 pixels, for any objective",
         of_all={"size": 84},
@@ -132,11 +132,11 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def recipe_named(name: str) -> Recipe:
-    """A recipe by its name; UnknownName where there is none.
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe by its name. Raise UnknownName if there is none.
 
     Example:
-        >>> recipe_named("fewstab-cub").settings("protonet", shot=5)["lr"]
+        >>> find_recipe("fewstab-cub").settings("protonet", shot=5)["lr"]
         0.001
     """
     if name not in RECIPES:
@@ -145,17 +145,17 @@ def recipe_named(name: str) -> Recipe:
 
 
 def recipe_settings(recipe: str, objective: str, shot: int) -> dict[str, Any]:
-    """The settings that a recipe has for an objective that a user chose.
+    """Return the settings of a recipe for an objective that the user chose.
 
     Raises:
-        UnknownName: there is no such recipe.
-        InputError: it has nothing for this objective, or has objectives of its own.
+        UnknownName: the recipe is unknown.
+        InputError: the recipe has no settings for this objective, or has its own objectives.
     """
-    found = recipe_named(recipe)
-    if found.steps:
-        steps = ", then ".join(name for name, _ in found.steps)
-        raise InputError(f"recipe '{recipe}' has its own objectives, {steps}: leave objective '{objective}' out")
-    if objective not in found.by_objective and not found.any_objective:
-        near = did_you_mean(objective, found.by_objective)
-        raise InputError(f"recipe '{recipe}' has nothing for objective '{objective}'{near}")
-    return found.settings(objective, shot)
+    entry = find_recipe(recipe)
+    if entry.steps:
+        steps = ", then ".join(name for name, _ in entry.steps)
+        raise InputError(f"recipe '{recipe}' has its own objectives ({steps}): leave out objective '{objective}'")
+    if objective not in entry.by_objective and not entry.any_objective:
+        near = did_you_mean(objective, entry.by_objective)
+        raise InputError(f"recipe '{recipe}' has no settings for objective '{objective}'{near}")
+    return entry.settings(objective, shot)

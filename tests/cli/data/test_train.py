@@ -70,11 +70,11 @@ def test_a_finished_training_says_so_and_does_nothing(catalog: Path, caplog: pyt
     before = file.read_bytes(), file.stat().st_mtime_ns
     again = run(catalog, "--objective", "protonet")
     assert again.exit_code == 0, again.output
-    assert "this training has ended already; to train anew, delete the file" in caplog.text
+    assert "this training has already finished; delete the file" in caplog.text
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
     other = run(catalog, "--objective", "protonet", "--seed", "4")
     assert other.exit_code != 0
-    assert "some.model is of another training: seed was 0 and is 4; give another output, or replace" in str(
+    assert "some.model belongs to another training: seed was 0, now 4; choose another output, or replace" in str(
         other.exception
     )
     assert file.read_bytes() == before[0]
@@ -94,7 +94,7 @@ def test_the_same_command_continues_after_ctrl_c_as_it_says(catalog: Path, monke
     monkeypatch.setattr(ProtoNet, "loss", interrupted)
     stopped = run(catalog, "--objective", "protonet")
     assert isinstance(stopped.exception, Stopped)  # which ends the command with one line
-    assert "some.model.checkpoint, the same command continues" in str(stopped.exception)
+    assert "some.model.checkpoint; run the same command again" in str(stopped.exception)
     again = run(catalog, "--objective", "protonet")
     assert again.exit_code == 0, again.output
     assert next(updates) == 6  # of four updates, the two of the second epoch were made again
@@ -117,7 +117,7 @@ def test_the_same_command_continues_after_ctrl_c_as_it_says(catalog: Path, monke
         (("--objective", "protonet", "--recipe", "nobody"), "unknown recipe 'nobody'"),
         (("--objective", "protonet", "--from", "no.model"), "model no.model does not exist"),
         (("--objective", "protonet", "--train-sampler", "fewstab"), "needs attributes"),
-        (("--objective", "protonet", "--set", "augment=spec-augment"), "is for sounds, the items are images"),
+        (("--objective", "protonet", "--set", "augment=spec-augment"), "is for sounds, but the items are images"),
     ],
 )
 def test_what_is_wrong_is_told_before_anything_is_made(catalog: Path, arguments: tuple[str, ...], told: str) -> None:
