@@ -18,7 +18,7 @@ from shotproof.pipeline.experiment_text import toml_value
 from shotproof.pipeline.method_uses import MethodUse
 
 DOCS = Path(__file__).parents[1] / "docs"
-ENTRIES = {"sampler": Draw.beside(), "method": MethodUse.beside(), "tune_on": TuneOn.options()}
+ENTRIES = {"sampler": Draw.entry_options(), "method": MethodUse.entry_options(), "tune_on": TuneOn.options()}
 _MARKED = re.compile(r"(<!-- (options|keys):(\w+) -->\n).*?(<!-- /\2:\3 -->)", re.DOTALL)
 
 
