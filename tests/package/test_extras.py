@@ -26,7 +26,7 @@ USES = {
     "sklearn": "method.make_method('sklearn:sklearn.svm.SVC(C=10)')",
     "pandas": "tables.require_pandas()",
     "plot": "plot._drawn([plot.Panel('', '', lambda axes: None, 1)])",
-    "sound": "clip.soundfile_module(), loudness._meter()",
+    "sound": "clip.soundfile_module(), lufs._meter()",
     "ray": "RayEngine().require_extras()",
     "datasets": "sp.layouts.make('hf').require_extras()",
     "birdnet": "sp.encoders.make('birdnet').require_extras(), sp.encoders.make('birdnet').network",
@@ -42,7 +42,7 @@ from shotproof.core.runtime.ray import RayEngine
 from shotproof.media import clip
 from shotproof.learners import method
 from shotproof.pipeline.bundle import hub
-from shotproof.sounds import loudness
+from shotproof.media import lufs
 from shotproof.comparison import plot
 """
 ASK_ALL = """

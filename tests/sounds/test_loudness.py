@@ -8,7 +8,8 @@ import pytest
 import soundfile
 
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.sounds.loudness import integrated_loudness, measure_loudness
+from shotproof.media.lufs import integrated_loudness
+from shotproof.sounds.loudness import measure_loudness
 from tests.drawn_clips import tone
 from tests.meter import lufs
 
@@ -41,7 +42,7 @@ def test_what_has_no_loudness_says_why_and_stops_nothing(tmp_path: Path) -> None
     assert [one.problem for one in measured] == [
         None,
         "silent: below -70 LUFS throughout",
-        "too short to have a loudness: 0.10 s, expected 0.4 s or more",
+        "too short to measure: 0.10 s, expected 0.4 s or more",
         "is cut off after 0.28 s",
         "does not exist",
     ]

@@ -1,4 +1,4 @@
-"""What would go wrong later with a catalog: small classes, broken or repeated files, doubtful labels."""
+"""Check of a catalog for problems: small classes, unreadable or duplicate files, doubtful labels."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clips_of
+from shotproof.catalog.item_files import item_files
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.files import file_sha256
-from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
+from shotproof.media.clip import is_sound, read_clip
 from shotproof.media.images import open_image
-from shotproof.media.mixture import Clip, Mixture
+from shotproof.media.unwritten import ItemFile
 
 FILES_PER_CHUNK = 64
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that would go wrong: its kind, the split, label or item, and a sentence about it."""
+    """Problem of a catalog: its kind, the split, label or item where it occurs, and a sentence about it."""
 
     kind: str
     where: str
@@ -34,7 +36,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class FileContent:
-    """What one item's file holds: its SHA-256 (None where it is missing), and why it cannot be decoded."""
+    """Content of an item's file: its SHA-256 (None if the file is missing), and the error if it cannot be decoded."""
 
     sha256: str | None
     error: str | None
@@ -49,16 +51,16 @@ def check_catalog(
     read_files: bool = True,
     runtime: Runtime | None = None,
 ) -> list[Problem]:
-    """What would go wrong with a catalog.
+    """Check a catalog for problems that would show up later.
 
     Args:
-        catalog: what to check
-        way, shot, query: the size of the tasks that it is for
-        read_files: whether to open the items' files
-        runtime: how to read them
+        catalog: catalog to check
+        way, shot, query: size of the tasks that will be drawn from it
+        read_files: whether to read the items' files
+        runtime: runtime settings for reading
 
     Returns:
-        All problems; none where the list is empty.
+        The problems; an empty list if there are none.
 
     Example:
         >>> import pyarrow as pa
@@ -73,24 +75,25 @@ def check_catalog(
         *_small_classes(catalog, shot, query),
     ]
     if read_files:
-        clips = clips_of(catalog)
-        contents = list(resolve(runtime).map(_read_content, clips, what="reading files", chunk=FILES_PER_CHUNK))
+        clips = item_files(catalog)
+        contents = list(resolve(runtime).map(_read_content, clips, title="reading files", chunk=FILES_PER_CHUNK))
         problems += [*_broken_files(catalog, contents), *_repeated_files(catalog, contents)]
     return problems
 
 
 def class_sizes(catalog: Catalog) -> pa.Table:
-    """One row per class of a split: `split`, `label`, `items`, sorted; items with an empty label are left out."""
-    named = catalog.table.filter(pc.invert(_is_empty(catalog.table.column("label"))))
-    counts = named.group_by(["split", "label"], use_threads=False).aggregate([([], "count_all")])
+    """Count the items per class: one row per split and label (`split`, `label`, `items`), sorted; no empty labels."""
+    labeled = catalog.table.filter(pc.invert(_is_empty(catalog.table.column("label"))))
+    counts = labeled.group_by(["split", "label"], use_threads=False).aggregate([([], "count_all")])
     counts = counts.rename_columns(["split", "label", "items"])
     return counts.sort_by([("split", "ascending"), ("label", "ascending")])
 
 
-def _read_content(path: Clip) -> FileContent:
-    if isinstance(path, Mixture):
+def _read_content(path: ItemFile) -> FileContent:
+    if not isinstance(path, Path):
         try:
-            return FileContent(hashlib.sha256(read_clip(path).tobytes()).hexdigest(), None)
+            content = read_clip(path) if is_sound(path) else np.asarray(open_image(path))
+            return FileContent(hashlib.sha256(content.tobytes()).hexdigest(), None)
         except UnreadableItem as error:
             return FileContent("", str(error))
     try:
@@ -100,7 +103,7 @@ def _read_content(path: Clip) -> FileContent:
     except OSError as error:
         return FileContent("", f"{path} cannot be read: {error.strerror or error}")
     try:
-        if path.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS:
+        if is_sound(path):
             read_clip(path, seconds=None)
         else:
             open_image(path)
@@ -119,10 +122,10 @@ def _empty_labels(catalog: Catalog) -> Iterator[Problem]:
 
 
 def _labels_in_several_splits(catalog: Catalog) -> Iterator[Problem]:
-    splits_of = defaultdict(list)
+    splits_by_label = defaultdict(list)
     for row in class_sizes(catalog).to_pylist():
-        splits_of[row["label"]].append(f"{row['split']} ({row['items']})")
-    for label, splits in sorted(splits_of.items()):
+        splits_by_label[row["label"]].append(f"{row['split']} ({row['items']})")
+    for label, splits in sorted(splits_by_label.items()):
         if len(splits) > 1:
             yield Problem("label-in-several-splits", label, f"its items are in {' and '.join(splits)}")
 
@@ -133,8 +136,8 @@ def _few_classes(catalog: Catalog, way: int, needed: int) -> Iterator[Problem]:
         items = sizes.filter(pc.equal(sizes.column("split"), split)).column("items")
         usable = pc.sum(pc.greater_equal(items, needed)).as_py() or 0
         if usable < way:
-            have = f"{usable} of {len(items)} classes have {needed} items or more"
-            yield Problem("too-few-classes", split, f"{have}, {way}-way tasks need {way} such classes")
+            available = f"{usable} of {len(items)} classes have {needed} items or more"
+            yield Problem("too-few-classes", split, f"{available}, {way}-way tasks need {way} such classes")
 
 
 def _small_classes(catalog: Catalog, shot: int, query: int) -> Iterator[Problem]:
@@ -153,18 +156,19 @@ def _broken_files(catalog: Catalog, contents: Sequence[FileContent]) -> Iterator
 
 
 def _repeated_files(catalog: Catalog, contents: Sequence[FileContent]) -> Iterator[Problem]:
-    """One problem per content that several items share, those across labels first, then those across splits."""
-    items_of = defaultdict(list)
+    """Yield a problem for each content that several items share: across labels first, then across splits."""
+    rows_by_content = defaultdict(list)
     for row, content in zip(catalog.table.select(["item", "label", "split"]).to_pylist(), contents, strict=True):
         if content.sha256:
-            items_of[content.sha256].append(row)
-    found: dict[str, list[Problem]] = {"across-labels": [], "across-splits": [], "file": []}
-    for same in items_of.values():
-        if len(same) > 1:
-            labels, splits = len({row["label"] for row in same}) > 1, len({row["split"] for row in same}) > 1
-            kind = "across-labels" if labels else "across-splits" if splits else "file"
-            others = ", ".join(f"{row['item']} ({row['label']}, {row['split']})" for row in same[1:])
-            message = f"({same[0]['label']}, {same[0]['split']}) has the same content as {others}"
-            found[kind].append(Problem(f"duplicate-{kind}", same[0]["item"], message))
-    for problems in found.values():
+            rows_by_content[content.sha256].append(row)
+    problems_by_kind: dict[str, list[Problem]] = {"across-labels": [], "across-splits": [], "file": []}
+    for first, *others in rows_by_content.values():
+        if others:
+            labels = {row["label"] for row in (first, *others)}
+            splits = {row["split"] for row in (first, *others)}
+            kind = "across-labels" if len(labels) > 1 else "across-splits" if len(splits) > 1 else "file"
+            listed = ", ".join(f"{row['item']} ({row['label']}, {row['split']})" for row in others)
+            message = f"({first['label']}, {first['split']}) has the same content as {listed}"
+            problems_by_kind[kind].append(Problem(f"duplicate-{kind}", first["item"], message))
+    for problems in problems_by_kind.values():
         yield from problems

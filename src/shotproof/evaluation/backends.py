@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clips_of
+from shotproof.catalog.item_files import item_files
 from shotproof.core import draws
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
@@ -158,7 +158,7 @@ def tasks_on_items(tasks: TaskSet, catalog: Catalog, seeds: IntArray) -> tuple[l
         seeds: seed of each task, [tasks]
     """
     support, query = parts_of(tasks, catalog.rows_of(items_of(tasks), "tasks"))
-    clips = clips_of(catalog)
+    clips = item_files(catalog)
     labels, numbers = tasks.table.column("label").to_pylist(), tasks.task_of_row[tasks.starts[:-1]]
     items_tasks = []
     for index, (number, seed) in enumerate(zip(numbers.tolist(), seeds.tolist(), strict=True)):

@@ -15,7 +15,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.features.features import Features
 from shotproof.learners.method import Method
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import SIDES, TaskSet
 
 LARGEST = 1e15  # largest absolute value of a feature: its square is far below the largest float32
 
@@ -123,7 +123,7 @@ class TaskArrays:
 
 def items_of(tasks: TaskSet) -> pa.ChunkedArray:
     """Concatenate the support items of all tasks, then their query items."""
-    columns = [pc.list_flatten(tasks.table.column(name)) for name in ("support", "query")]
+    columns = [tasks.shown(side) for side in SIDES]
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
 
 

@@ -1,1 +1,1 @@
-"""What encoders make of items, their cache, and one file for each kind of encoder."""
+"""Features of items, the encoders that compute them, and transforms."""

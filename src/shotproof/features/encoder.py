@@ -1,4 +1,4 @@
-"""The contract of an encoder, the registered ones, and `encode`, which runs one on a catalog."""
+"""Encoders: their interface, their registry, and `encode`, which runs one on a catalog."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from shotproof.features.pretraining.class_lists import check_list
 
 logger = logging.getLogger("shotproof")
 
-SHOWN_ITEMS = 5
+MOST_LISTED = 5
 
 
 class Encoder(Component, ABC):
-    """Turns every item of a catalog into a vector, or into a local map.
+    """Component that turns each item of a catalog into a vector or a local map.
 
-    pretrained_on: the list of classes that its weights were trained on, `imagenet`; a note then says which classes of
-        a catalog have such names
+    pretrained_on: name of the list of classes that its weights were trained on, `imagenet`; a note then says which
+        classes of a catalog have the same names
     """
 
     kind = "encoder"
     pretrained_on: ClassVar[str | None] = None
 
     def check(self, catalog: Catalog) -> None:
-        """Refuse what it could not do with these items, before anything is made; quick."""
+        """Check quickly, before any computation, that the encoder can be used on this catalog."""
         self.require_extras()
 
     @abstractmethod
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
-        """One feature per item, in the order of the catalog.
+        """Compute one feature per item, in the order of the catalog.
 
-        An item whose file cannot be read raises UnreadableItem; with `on_error` skip, it is left out and named in the
+        An item whose file cannot be read raises UnreadableItem; with `on_error` skip, it is left out and listed in the
         record's `skipped`.
         """
 
@@ -70,23 +70,23 @@ def encode(
     on_error: OnError = "raise",
     runtime: Runtime | None = None,
 ) -> Features:
-    """Return the features of all items of a catalog.
+    """Compute the features of all items of a catalog.
 
     Args:
-        catalog: the items
+        catalog: items to encode
         encoder: a spelling such as `hf:NAME(pooling='cls')`, a table such as {"name": "lite0", "maps": True}, or an
             encoder
-        on_error: what to do about an item whose file cannot be read: `raise`, or `skip`, which leaves it out, with a
-            warning, and names it in the record
-        runtime: how to compute: workers, device, batch size, and the cache, which keeps features by content
+        on_error: what to do with an item whose file cannot be read: `raise`, or `skip`, which leaves it out with a
+            warning, and lists it in the record
+        runtime: runtime settings: workers, device, batch size, and the cache, which stores features by content
 
     Returns:
-        The features, in the order of the catalog. Their `tally` says how many were encoded anew.
+        The features, in the order of the catalog. Their `tally` has the number that were computed rather than cached.
 
     Raises:
         UnknownName: no encoder has this name.
         UnreadableItem: the file of an item cannot be read.
-        InputError: an option is wrong, or the encoder cannot take such items.
+        InputError: an option is invalid, or the encoder does not support such items.
 
     Example:
         >>> import tempfile
@@ -97,19 +97,19 @@ def encode(
     """
     if on_error not in get_args(OnError):
         raise UnknownName("value of on_error", str(on_error), get_args(OnError))
-    made = encoders.make(encoder)
+    encoder = encoders.make(encoder)
     with resolve(runtime) as current:
-        features = made.encode(catalog, current, on_error)
-    return recorded(features, made, catalog)
+        features = encoder.encode(catalog, current, on_error)
+    return with_record(features, encoder, catalog)
 
 
-def recorded(features: Features, encoder: Encoder, catalog: Catalog) -> Features:
-    """Features with what they were made by and from; a warning names items that were left out."""
+def with_record(features: Features, encoder: Encoder, catalog: Catalog) -> Features:
+    """Add the encoder and the sources to the features' record, and warn of items that were left out."""
     if features.record.skipped:
         skipped = features.record.skipped
-        named = ", ".join(skipped[:SHOWN_ITEMS]) + (", ..." if len(skipped) > SHOWN_ITEMS else "")
-        logger.warning("%d of %d items are left out, as they cannot be read: %s", len(skipped), len(catalog), named)
+        listed = ", ".join(skipped[:MOST_LISTED]) + (", ..." if len(skipped) > MOST_LISTED else "")
+        logger.warning("%d of %d items cannot be read and are left out: %s", len(skipped), len(catalog), listed)
     sources = {"catalog": Source(catalog.digest, catalog.record.name), **sources_of(encoder)}
-    seen = None if encoder.pretrained_on is None else check_list(encoder.pretrained_on)
-    record = replace(features.record, encoder=Maker.of(encoder), sources=sources, pretrained_on=seen)
+    class_list = None if encoder.pretrained_on is None else check_list(encoder.pretrained_on)
+    record = replace(features.record, encoder=Maker.of(encoder), sources=sources, pretrained_on=class_list)
     return replace(features, record=record)

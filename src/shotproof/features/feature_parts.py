@@ -1,4 +1,4 @@
-"""Features in parts: a folder `NAME.parts`, encoded and written part by part, so that they need not fit into memory."""
+"""Features in parts: a folder `NAME.parts`, encoded and written part by part, so that memory need not hold them all."""
 
 from __future__ import annotations
 
@@ -19,18 +19,21 @@ from shotproof.core.storage.files import path_exists, source_of
 from shotproof.core.storage.parts import mark_incomplete, part_path, write_manifest
 from shotproof.core.storage.store import OnError
 from shotproof.core.tables import file_metadata, hash_columns, hash_lists, read_table, require_unique
-from shotproof.features.encoder import Encoder, encode, encoders, recorded
+from shotproof.features.encoder import Encoder, encode, encoders, with_record
 from shotproof.features.features import TEXT, Features, Tally
 
-ROWS = 2**16  # items of a part
+ROWS = 2**16  # items per part
 BATCH_ROWS = 2**14
 
 
 @dataclass(frozen=True)
 class EncodedParts:
-    """What was written: the record of the whole, how many items, the size of each, and what had to be done for them.
+    """Summary of features written in parts.
 
-    kept: how many parts were there already
+    record: record of the features
+    items, size: number of items, and of values per item
+    tally: numbers of encoded and reused items
+    kept: number of parts that existed already
     """
 
     record: FeaturesRecord
@@ -49,22 +52,22 @@ def encode_parts(
     on_error: OnError = "raise",
     runtime: Runtime | None = None,
 ) -> EncodedParts:
-    """The features of all items of a catalog, written in parts. Run again, it goes on with the first part that lacks.
+    """Encode the items of a catalog and write the features in parts. The same call resumes at the first missing part.
 
     Args:
-        catalog: the items
-        encoder: as `encode` takes it
-        path: the folder, whose name ends in `.parts`; `Features.read` reads it
-        rows: items of a part
-        on_error: what to do about an item whose file cannot be read: `raise`, or `skip`
-        runtime: how to compute
+        catalog: items to encode
+        encoder: encoder, in any form that `encode` accepts
+        path: the folder, whose name ends with `.parts`; `Features.read` reads it
+        rows: number of items per part
+        on_error: what to do with an item whose file cannot be read: `raise` or `skip`
+        runtime: runtime settings
 
     Returns:
-        What was written. The content's digest is that of the same features in one file.
+        A summary. The digest in its record is that of the same features in one file.
 
     Raises:
         UnreadableItem: the file of an item cannot be read.
-        InputError: an option is wrong, or the encoder cannot take such items.
+        InputError: an option is invalid, or the encoder does not support such items.
 
     Example:
         >>> import tempfile
@@ -76,19 +79,19 @@ def encode_parts(
         >>> sp.Features.read(folder / "features.parts").array.shape
         (6, 48)
     """
-    made, path = encoders.make(encoder), Path(path)
+    encoder, path = encoders.make(encoder), Path(path)
     if not len(catalog):
-        raise InputError(f"encoder '{made.name}': the catalog has no items")
+        raise InputError(f"encoder '{encoder.name}': the catalog has no items")
     mark_incomplete(path)
     starts = range(0, len(catalog), rows)
     records, encoded, reused, kept = [], 0, 0, 0
     with resolve(runtime) as current:
         for number, start in enumerate(starts):
-            some = replace(catalog, table=catalog.table.slice(start, rows))
+            part = replace(catalog, table=catalog.table.slice(start, rows))
             file = part_path(path, number)
-            record = _written(file, some, made)
+            record = _read_finished(file, part, encoder)
             if record is None:
-                features = encode(some, made, on_error=on_error, runtime=current)
+                features = encode(part, encoder, on_error=on_error, runtime=current)
                 features.write(file)
                 record, tally = features.record, features.tally or Tally()
                 encoded, reused = encoded + tally.encoded, reused + tally.reused
@@ -96,18 +99,18 @@ def encode_parts(
                 kept += 1
             records.append(record)
     skipped = tuple(item for record in records for item in record.skipped)
-    whole = replace(
+    record = replace(
         records[0],
         skipped=skipped,
         stated_digest=None,
         sources={**records[0].sources, "catalog": Source(catalog.digest, catalog.record.name)},
     )
-    items, size = join_parts(path, len(starts), whole)
-    return EncodedParts(whole, items, size, Tally(encoded, reused), kept)
+    items, size = join_parts(path, len(starts), record)
+    return EncodedParts(record, items, size, Tally(encoded, reused), kept)
 
 
 def join_parts(folder: Path, count: int, record: FeaturesRecord) -> tuple[int, int]:
-    """Make feature files that were written as parts a whole; gives the numbers of items, and of numbers of each.
+    """Complete a folder of features in parts; return the number of items, and of values per item.
 
     Raises:
         InputError: an item is in two parts, or the parts have different columns.
@@ -137,14 +140,14 @@ def _chunks(paths: list[Path], name: str) -> Iterator[pa.FixedSizeListArray]:
                 yield batch.column(0)
 
 
-def _written(file: Path, items: Catalog, encoder: Encoder) -> FeaturesRecord | None:
-    """The record of a part that holds the features of these items by this encoder; None where it is to be made."""
+def _read_finished(file: Path, items: Catalog, encoder: Encoder) -> FeaturesRecord | None:
+    """Return the record of a part if it has the features of these items by this encoder; None if it must be encoded."""
     if not path_exists(file):
         return None
     try:
         _, record = read_table(file, "features", {"item": "string"}, FeaturesRecord, columns=["item"])
     except InputError:
         return None
-    expected = recorded(Features.from_array(["a"], [[0.0]]), encoder, items).record
-    same = record.encoder == expected.encoder and record.sources == expected.sources
-    return record if same and not record.skipped else None
+    expected = with_record(Features.from_array(["a"], [[0.0]]), encoder, items).record
+    is_same = record.encoder == expected.encoder and record.sources == expected.sources
+    return record if is_same and not record.skipped else None

@@ -1,6 +1,6 @@
-"""What is done to features before a method sees them, one explicit step after the other, recorded in their name.
+"""Transforms of features: explicit preprocessing steps, which are part of the features' name.
 
-Vectors are [n, d]. Of maps [n, d, h, w] the channels are the dimensions: each location is treated as a vector.
+Vectors are [n, d]. The dimensions of maps [n, d, h, w] are their channels: each location is treated as a vector.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from shotproof.core.spelling import write_call
 from shotproof.features.features import Features
 
 FloatArray = npt.NDArray[np.float64]
-BLOCK_VALUES = 2**24  # numbers that are transformed at a time
+BLOCK_VALUES = 2**24  # number of values that are transformed at a time
 
 
 class Transform(Component, ABC):
-    """One step of preprocessing; what it makes of an item does not depend on the other items."""
+    """One step of preprocessing, which treats each item independently of the others."""
 
     kind = "transform"
 
     def prepare(self, features: Features) -> None:
-        """Check what it is to be applied to."""
+        """Check that the transform can be applied to these features."""
 
     @abstractmethod
     def apply(self, values: FloatArray) -> FloatArray:
-        """Vectors [n, d] or maps [n, d, h, w] to new ones."""
+        """Transform vectors [n, d] or maps [n, d, h, w]."""
 
 
 @dataclass(frozen=True)
 class _OnBase(Transform):
-    """A step that needs the statistics of a base set, which is best disjoint from what is tested.
+    """Step that uses the statistics of a base set, which should be disjoint from the test set.
 
-    It is spelled with the beginning of the base set's digest, `center(base='base.parquet@1f2e3d4c')`, so that results
-    by another base set are those of another classifier. Where such a spelling is read, the digest is checked.
+    Its spelling has the beginning of the base set's digest, `center(base='base.parquet@1f2e3d4c')`, so that results
+    with another base set are those of another classifier. If such a spelling is read, the digest is checked.
     """
 
     base: Path | Features = option(help="features of the base set", path=True)
@@ -64,26 +64,30 @@ class _OnBase(Transform):
         return {"base": f"{name}@{self._base.digest[:8]}"}
 
     def prepare(self, features: Features) -> None:
-        """Refuse a base set of another encoder's dimensions; warn of one that has all of the items."""
+        """Check that the base set has the features' dimensions, and warn if it contains all of the items."""
         d = features.array.shape[1] if features.shape is None else features.shape[0]
         if d != len(self.mean):
             raise Mismatch(
                 f"transform '{self.name}': the base set has {len(self.mean)} dimensions "
-                f"('{self._base.name}'), the features {d} ('{features.name}'): encode both alike"
+                f"('{self._base.name}'), the features {d} ('{features.name}'): use one encoder for both"
             )
         if pc.all(pc.is_in(features.table.column("item"), value_set=self._base.table.column("item"))).as_py():
-            what = "the base set has all items that are evaluated: its statistics know the test set"
-            warnings.warn(f"transform '{self.name}': {what}", UserWarning, stacklevel=4)
+            warnings.warn(
+                f"transform '{self.name}': the base set contains all items to evaluate: "
+                "its statistics leak information about the test set",
+                UserWarning,
+                stacklevel=4,
+            )
 
     @cached_property
     def mean(self) -> FloatArray:
-        """Return the base set's, [d]."""
+        """Return the mean of the base set, [d]."""
         mean: FloatArray = self._base.array.astype(np.float64).mean(0)
         return mean
 
     @cached_property
     def std(self) -> FloatArray:
-        """Return the base set's, [d]."""
+        """Return the standard deviation of the base set, [d]."""
         std: FloatArray = self._base.array.astype(np.float64).std(0)
         return std
 
@@ -96,11 +100,11 @@ class _OnBase(Transform):
     def _base(self) -> Features:
         if isinstance(self.base, Features):
             return self.base
-        read = Features.read(self._file)
-        beginning = "" if self._file == self.base else self.base.name.partition("@")[2]
-        if not read.digest.startswith(beginning):
-            raise Mismatch(f"transform '{self.name}': {self._file} has the digest {read.digest}, not {beginning}...")
-        return read
+        base = Features.read(self._file)
+        prefix = "" if self._file == self.base else self.base.name.partition("@")[2]
+        if not base.digest.startswith(prefix):
+            raise Mismatch(f"transform '{self.name}': {self._file} has the digest {base.digest}, not {prefix}...")
+        return base
 
 
 @dataclass(frozen=True)
@@ -112,20 +116,21 @@ class Center(_OnBase):
     example = "center(base='base.parquet')"
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Return every location of a map, too, by the mean of the base set's channels."""
-        return values - _along(self.mean, values)
+        """Subtract the mean of each channel; for maps, at every location."""
+        return values - _per_channel(self.mean, values)
 
 
 @dataclass(frozen=True)
 class Standardize(_OnBase):
-    """(x - mean) / std of a base set; a dimension that never varies there is only centered."""
+    """(x - mean) / std of a base set; a dimension that is constant there is only centered."""
 
     about = "subtract the mean of a base set and divide by its standard deviation"
     example = "standardize(base='base.parquet')"
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """By channel."""
-        return (values - _along(self.mean, values)) / _along(np.where(self.std > 0, self.std, 1.0), values)
+        """Standardize each channel."""
+        std = np.where(self.std > 0, self.std, 1.0)
+        return (values - _per_channel(self.mean, values)) / _per_channel(std, values)
 
 
 @dataclass(frozen=True)
@@ -135,51 +140,52 @@ class Unit(Transform):
     about = "scale to length 1"
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Of a map, the vector at each location."""
+        """Scale each vector; for maps, the vector at each location."""
         lengths = np.sqrt((values**2).sum(axis=1, keepdims=True))
         return values / np.where(lengths > 0, lengths, 1.0)
 
 
 @dataclass(frozen=True)
 class Power(Transform):
-    """(x + 1e-6)^power, for features that are not negative, such as those after a ReLU (PT-MAP; Hu et al. 2021).
+    """(x + 1e-6)^power, for non-negative features, such as those after a ReLU (PT-MAP; Hu et al. 2021).
 
-    Below 0: `signed` mirrors, -(|x| + 1e-6)^power; `relu` takes 0; `refuse` is an error.
+    For values below 0, `signed` mirrors the function, -(|x| + 1e-6)^power; `relu` replaces them with 0; `refuse` raises
+    an error.
     """
 
     about = "raise to a power, sign kept"
     paper = "Hu, Gripon and Pateux, Leveraging the Feature Distribution in Transfer-Based Few-Shot Learning, 2021"
     example = "power(power=0.5)"
 
-    power: float = option(0.5, "the exponent", above=0)
-    negatives: str = option("signed", "what becomes of values below 0", choices=("signed", "relu", "refuse"))
+    power: float = option(0.5, "exponent", above=0)
+    negatives: str = option("signed", "how to treat values below 0", choices=("signed", "relu", "refuse"))
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Return each number by itself."""
+        """Raise each value to the power."""
         import torch
 
         from shotproof.functional.feature_rows import PowerTransform
 
-        raised = PowerTransform(self.power, self.negatives)  # type: ignore[arg-type]
-        transformed: FloatArray = raised(torch.from_numpy(values)).numpy()
+        raise_to_power = PowerTransform(self.power, self.negatives)  # type: ignore[arg-type]
+        transformed: FloatArray = raise_to_power(torch.from_numpy(values)).numpy()
         return transformed
 
 
 @dataclass(frozen=True)
 class Project(Transform):
-    """x times a random matrix of normal numbers over sqrt(d): fewer dimensions, distances kept about as they were.
+    """x times a matrix of normal random numbers over sqrt(d): fewer dimensions, with distances about preserved.
 
-    A stand-in for the trained layer by which DeepBDC and others reduce the channels of their maps.
+    It stands in for the trained layer by which DeepBDC and others reduce the channels of their maps.
     """
 
     about = "a random projection to fewer dimensions"
     example = "project(dimensions=128)"
 
-    dimensions: int = option(help="how many are left", least=1)
-    seed: int = option(0, "decides the projection", least=0, most=LARGEST_SEED)
+    dimensions: int = option(help="number of dimensions after the projection", least=1)
+    seed: int = option(0, "random seed of the projection", least=0, most=LARGEST_SEED)
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Return the same matrix for every location."""
+        """Project each vector; for maps, with the same matrix at every location."""
         counters = np.arange(values.shape[1])[:, None], np.arange(self.dimensions), np.arange(2)[:, None, None]
         radius, angle = draws.uniform(draws.bits(self.seed, *counters))
         matrix = np.sqrt(-2 * np.log1p(-radius) / self.dimensions) * np.cos(2 * np.pi * angle)
@@ -189,22 +195,22 @@ class Project(Transform):
 
 @dataclass(frozen=True)
 class Pool(Transform):
-    """The mean over equal parts of a map: fewer locations for the heads whose cost grows with their square."""
+    """Mean over equal parts of a map: fewer locations for heads whose cost grows with the square of their number."""
 
     about = "average maps down to fewer locations"
     example = "pool(height=3, width=3)"
 
-    height: int = option(help="rows of locations that are left", least=1)
-    width: int = option(help="columns of locations that are left", least=1)
+    height: int = option(help="rows of locations after pooling", least=1)
+    width: int = option(help="columns of locations after pooling", least=1)
 
     def prepare(self, features: Features) -> None:
-        """Refuse vectors, and maps that are smaller already."""
+        """Check that the features are maps of at least this size."""
         _, height, width = features.maps.shape[1:]
         if self.height > height or self.width > width:
             raise InputError(f"transform 'pool': maps of {height} x {width} have no {self.height} x {self.width} parts")
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Parts that overlap by a location where the sizes do not divide."""
+        """Average parts of each map, which overlap by a location if the sizes do not divide."""
         import torch
 
         pooled: FloatArray = torch.nn.functional.adaptive_avg_pool2d(
@@ -230,20 +236,21 @@ Step = str | Mapping[str, Any] | Transform
 
 
 def transform(features: Features, steps: Step | Iterable[Step]) -> Features:
-    """What is done to features before a method sees them.
+    """Apply one or more transforms to features.
 
     Args:
         features: vectors or maps
-        steps: one or several, in order: spellings such as `l2` or `center(base='base.parquet')`, tables such as
-            {"name": "pool", "height": 3, "width": 3}, or transforms
+        steps: one or more transforms, in order: spellings such as `l2` or `center(base='base.parquet')`, tables such as
+            {"name": "pool", "height": 3, "width": 3}, or objects
 
     Returns:
-        New features, whose record has the steps. Tables call them `lite0 > center(base='base.parquet@1f2e3d4c') > l2`,
-        so that results with another preprocessing are those of another classifier.
+        New features, whose record has the steps. Their name is, for example,
+        `lite0 > center(base='base.parquet@1f2e3d4c') > l2`, so that results with another preprocessing are those of
+        another classifier.
 
     Raises:
         UnknownName: no transform has this name.
-        InputError: an option is wrong, or the step cannot be applied to such features.
+        InputError: an option is invalid, or the step cannot be applied to such features.
 
     Example:
         >>> features = Features.from_array(["a"], [[3.0, 4.0]], name="mine")
@@ -252,16 +259,16 @@ def transform(features: Features, steps: Step | Iterable[Step]) -> Features:
         ('mine > l2', [[0.6000000238418579, 0.800000011920929]])
     """
     for step in [steps] if isinstance(steps, str | Mapping | Transform) else steps:
-        made = transforms.make(step)
-        made.prepare(features)
-        features = _applied(features, made)
+        prepared = transforms.make(step)
+        prepared.prepare(features)
+        features = _apply(features, prepared)
     return features
 
 
-def _applied(features: Features, step: Transform) -> Features:
+def _apply(features: Features, step: Transform) -> Features:
     values = features.array if features.shape is None else features.maps
     if not len(values):
-        raise InputError(f"the features '{features.name}' have no items: there is nothing that {step} could change")
+        raise InputError(f"the features '{features.name}' have no items for transform '{step}'")
     rows = max(1, BLOCK_VALUES // max(1, values[:1].size))
     kind = np.float32 if features.shape is None else np.float16
     blocks = [
@@ -276,6 +283,6 @@ def _applied(features: Features, step: Transform) -> Features:
     return Features.from_array(features.table.column("item").to_pylist(), np.concatenate(blocks), record=record)
 
 
-def _along(row: FloatArray, values: FloatArray) -> FloatArray:
-    """One number per channel, shaped so that it applies to vectors or maps."""
+def _per_channel(row: FloatArray, values: FloatArray) -> FloatArray:
+    """Reshape one number per channel so that it broadcasts to vectors or maps."""
     return row.reshape(1, -1, *[1] * (values.ndim - 2))

@@ -1,10 +1,11 @@
-"""Opening image files that may be anything: broken, rotated, palettized, or a bomb."""
+"""Decoding of image files: broken, rotated, palettized, or decompression bombs."""
 
 from __future__ import annotations
 
 import contextlib
 import struct
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,22 +15,23 @@ from PIL import Image, ImageOps
 
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.storage.files import LARGEST_ITEM, check_regular, source_of
+from shotproof.media.unwritten import ItemFile, UnwrittenItem
 
 MAX_PIXELS = 100_000_000
 IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
-# Whatever a file's name says, only these are decoded: Pillow knows others that start programs (EPS) or crash.
+# Only these formats are decoded, whatever the file's name: Pillow's others may start programs (EPS) or crash.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
-# What either side of a JPEG keeps at least, if it is decoded at a part of its size: twice the usual input of a network.
+# Least side of a JPEG that is decoded at reduced size: twice the usual input of a network.
 LEAST_SIDE = 448
-# How large JPEGs are decoded, for the fingerprints of what is made of images.
+# Size at which JPEGs are decoded, for the fingerprints of results.
 REDUCED = f"jpeg>={LEAST_SIDE},2x"
 
-# What was decoded within `decoded_once`, by the path and the least side that was asked for, 0 for all pixels.
+# Images decoded within `decoded_once`, by path and requested least side, 0 for all pixels.
 _decoded: ContextVar[dict[tuple[Path, int], Image.Image] | None] = ContextVar("decoded", default=None)
 
-# What Pillow's decoders raise on broken files; the documented ones and those that slip through.
-_BROKEN = (
+# Exceptions that Pillow's decoders raise on broken files, documented or not.
+_DECODER_ERRORS = (
     OSError,
     ValueError,
     SyntaxError,
@@ -42,11 +44,19 @@ _BROKEN = (
 )
 
 
-def open_image(path: Path, *, side: int | None = None) -> Image.Image:
+class UnwrittenImage(UnwrittenItem):
+    """An image that no file holds: it is made when it is read."""
+
+    @abstractmethod
+    def image(self) -> Image.Image:
+        """Return the image, as RGB and upright."""
+
+
+def open_image(path: ItemFile, *, side: int | None = None) -> Image.Image:
     """Decode an image as RGB, upright.
 
     Args:
-        path: the file
+        path: the file, or an image that is made when it is read
         side: the longer side, in pixels, to which the caller scales it down; None if it needs every pixel. A large
             JPEG is then decoded at a half, a quarter or an eighth of its size, so that either side keeps at least
             LEAST_SIDE pixels and twice `side`. Any other image is decoded in full, to the same bytes as without it.
@@ -54,40 +64,47 @@ def open_image(path: Path, *, side: int | None = None) -> Image.Image:
     Raises:
         UnreadableItem: the file is missing, broken or has more than MAX_PIXELS.
     """
+    if not isinstance(path, Path):
+        if not isinstance(path, UnwrittenImage):
+            raise UnreadableItem(f"expected an image, found a {type(path).__name__}")
+        return path.image()
     least = 0 if side is None else max(LEAST_SIDE, 2 * side)
-    key, kept = (path, least), _decoded.get()
-    if kept is not None and key in kept:
-        return kept[key].copy()
-    with _opened(path) as image:
+    key, decoded = (path, least), _decoded.get()
+    if decoded is not None and key in decoded:
+        return decoded[key].copy()
+    with _open_checked(path) as image:
         if least:
             image.draft(None, (least, least))  # None: the mode of the file
         rgb = _to_rgb(ImageOps.exif_transpose(image))
-    if kept is not None:
-        kept[key] = rgb
+    if decoded is not None:
+        decoded[key] = rgb
     return rgb
 
 
 @contextlib.contextmanager
 def decoded_once() -> Iterator[None]:
-    """Decode an image once, if it is opened several times within: for whoever reads one file for several purposes."""
-    before = _decoded.set({})
+    """Decode each image only once within this context, for code that reads a file for several purposes."""
+    token = _decoded.set({})
     try:
         yield
     finally:
-        _decoded.reset(before)
+        _decoded.reset(token)
 
 
-def image_size(path: Path) -> tuple[int, int]:
-    """Width and height as the file's header has them; no pixel is decoded. UnreadableItem as of `open_image`."""
-    with _opened(path) as image:
+def image_size(path: ItemFile) -> tuple[int, int]:
+    """Return the width and height from the file's header, without decoding pixels. Raise UnreadableItem on errors."""
+    if isinstance(path, UnwrittenImage):
+        return path.image().size
+    assert isinstance(path, Path)  # sounds have no size
+    with _open_checked(path) as image:
         return image.size
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _open_checked(path: Path) -> Iterator[Image.Image]:
     try:
         check_regular(path, LARGEST_ITEM)
-        # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
+        # Pillow's own warning of large images is replaced by a limit that is checked before pixels are decoded.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(source_of(path), formats=FORMATS) as image:
@@ -97,7 +114,7 @@ def _opened(path: Path) -> Iterator[Image.Image]:
                 yield image
     except FileNotFoundError as error:
         raise UnreadableItem(f"image {path} does not exist") from error
-    except _BROKEN as error:
+    except _DECODER_ERRORS as error:
         raise UnreadableItem(f"image {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -111,7 +128,7 @@ def is_readable(path: Path) -> bool:
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    """Eight bits per channel; Pillow alone would cut 16-bit grays off at 255, which leaves a white image."""
+    """Convert to eight bits per channel; Pillow alone would clip 16-bit grays at 255, which leaves a white image."""
     if image.mode == "F":
         raise ValueError("floating-point pixels have no fixed range")
     if image.mode.startswith("I"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +132,8 @@ class Origin:
         """
         if self.axis is None or self.sampler == UNKNOWN:
             return None
+        if self.axis == "changes":  # what is changed is compared with what it was changed from
+            return next((label for label, origin in origins.items() if origin.tasks_digest == self.like), None)
         # A record whose sampler's name and spelling disagree could otherwise be its own reference.
         others = {label: origin for label, origin in origins.items() if origin is not self}
         matched = {
@@ -201,7 +204,8 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     for origin, (name, options) in zip(origins, parsed, strict=True):
         others = variants[origin.design, name]
         differing = {key: value for key, value in options.items() if any(o.get(key) != value for o in others)}
-        calls.append(write_call(name, differing))
+        is_change = origin.axis == "changes" and "change" in options
+        calls.append(_change_label(options) if is_change else write_call(name, differing))
     inputs: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
     for origin, call in zip(origins, calls, strict=True):
         inputs.setdefault((origin.design, call), set()).add((origin.attributes, origin.searched))
@@ -218,10 +222,21 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     by_digest: dict[str | None, str] = {}
     for origin, label in zip(origins, labels, strict=True):
         by_digest.setdefault(origin.tasks_digest, label)  # several sets of the same tasks: the first
-    return [
-        f"{label} of {by_digest[origin.like]}" if origin.sampler == PLACEBO and origin.like in by_digest else label
+    repeated = Counter((origin.design, label, origin.seed) for origin, label in zip(origins, labels, strict=True))
+    is_of_another = [
+        origin.sampler == PLACEBO or (origin.axis == "changes" and repeated[origin.design, label, origin.seed] > 1)
         for origin, label in zip(origins, labels, strict=True)
     ]
+    return [
+        f"{label} of {by_digest[origin.like]}" if is_named and origin.like in by_digest else label
+        for origin, label, is_named in zip(origins, labels, is_of_another, strict=True)
+    ]
+
+
+def _change_label(options: Mapping[str, Any]) -> str:
+    """Label a set whose items are changed: `blur(severity=5)`, or `blur on both sides`."""
+    side = options.get("side", "query")
+    return f"{options['change']}{'' if side == 'query' else ' on both sides' if side == 'both' else f' on the {side}'}"
 
 
 def _sampler_class(origin: Origin) -> type[Sampler]:

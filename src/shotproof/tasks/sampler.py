@@ -34,8 +34,9 @@ SKIP_SMALL_CLASSES = "leave out classes with too few items for a task, which are
 # What a user may mistake for an option of a sampler.
 _SAMPLE_ARGUMENTS = ("split", "way", "shot", "query", "tasks", "seed", "attributes", "features", "like")
 
-# What tasks stress: attributes that mislead, contexts that change, hard items or classes, unequal queries.
-Axis = Literal["attributes", "contexts", "conditions", "difficulty", "classes", "queries"]
+# What tasks stress: attributes that mislead, contexts that change, hard items or classes, unequal queries, items in
+# which one thing is changed.
+Axis = Literal["attributes", "contexts", "conditions", "difficulty", "classes", "queries", "changes"]
 SamplerType = TypeVar("SamplerType", bound="Sampler", covariant=True)
 
 
@@ -49,12 +50,13 @@ class SamplerInputs:
     attributes: Attributes | None = None
     features: Features | None = None
     like: TaskSet | None = None
+    plates: Catalog | None = None
 
 
 class Sampler(Component, ABC):
     """Base class of samplers: options that decide which tasks are drawn. A subclass is a frozen dataclass of them.
 
-    takes: data that it can use besides the catalog: any of `attributes`, `features` and `like`
+    takes: data that it can use besides the catalog: any of `attributes`, `features`, `like` and `plates`
     needs: data among `takes` that it requires
     axis: what its tasks stress, which results are grouped by; None if they are a reference and stress nothing
     reference: the sampler whose tasks its own are compared with if there is no matched set
@@ -83,6 +85,7 @@ class Sampler(Component, ABC):
         attributes: Attributes | None = None,
         features: Features | None = None,
         like: TaskSet | None = None,
+        plates: Catalog | None = None,
     ) -> BoundSampler[Sampler]:
         """Bind the sampler to data, ready to draw.
 
@@ -93,6 +96,7 @@ class Sampler(Component, ABC):
             attributes: attributes of the items
             features: features of the items
             like: a task set whose queries are reused
+            plates: items whose backgrounds are shown; None: those of the catalog
 
         Returns:
             The bound sampler, which draws the tasks.
@@ -101,7 +105,7 @@ class Sampler(Component, ABC):
             InputError: data that the sampler needs is missing or cannot be used.
             InsufficientData: the data cannot give such tasks.
         """
-        inputs = {"attributes": attributes, "features": features, "like": like}
+        inputs = {"attributes": attributes, "features": features, "like": like, "plates": plates}
         missing = [role for role in self.needs if inputs[role] is None]
         if missing:
             raise InputError(f"sampler '{self.name}' needs {' and '.join(missing)}")
@@ -112,9 +116,9 @@ class Sampler(Component, ABC):
         """Build the bound sampler that draws tasks from these inputs, which include everything in `needs`."""
 
     def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
-        """Refuse a catalog of one split that is too small, whatever attributes and features will say of its items.
+        """Reject a catalog of one split that is too small, whatever its attributes and features are.
 
-        It is asked before these are made. Samplers without the option `skip_small_classes` can use classes of any size.
+        This is called before these are computed. Samplers without the option `skip_small_classes` can use classes of any size.
         """
         if hasattr(self, "skip_small_classes"):
             ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
@@ -218,6 +222,7 @@ class BoundSampler(ABC, Generic[SamplerType]):
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
+        "changed": "shotproof.tasks.changed:Changed",
         "clean": "shotproof.tasks.context.context_sets:Clean",
         "context": "shotproof.tasks.context.context_sets:Context",
         "depletion": "shotproof.tasks.uniform.depletion:Depletion",
@@ -289,7 +294,7 @@ def sample(
     unused = [role for role, value in data.items() if value is not None and role not in sampler.takes]
     if unused:
         warnings.warn(f"sampler '{sampler.name}' does not use {' and '.join(unused)}", UserWarning, stacklevel=2)
-    inputs: dict[str, Any] = {role: data[role] for role in sampler.takes if data[role] is not None}
+    inputs: dict[str, Any] = {role: value for role, value in data.items() if role in sampler.takes and value is not None}
     bound = sampler.bind(catalog.in_split(split), TaskShape(way, shot, query), seed, **inputs)
     available = bound.available()
     tasks = (tasks or TASKS) if available is None else min(tasks or available, available)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.catalog.changed_catalog import changed_names
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.limits import QUERY, SHOT, WAY
@@ -18,6 +19,7 @@ from shotproof.core.tables import (
     Tabular,
     cast_columns,
     conform,
+    digest,
     require_no_nulls,
 )
 
@@ -39,6 +41,14 @@ SCHEMA = pa.schema(
         ("query", pa.list_(pa.string())),
     ]
 )
+
+SIDES = ("support", "query")
+UNCHANGED_ITEM = ""  # in the columns of changes: an item that stays as it is
+
+
+def change_column(side: str) -> str:
+    """Return the name of the column with what was changed in the items of a side."""
+    return f"{side}_change"
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +78,7 @@ class TaskSet(Tabular):
             )
         for side in ("support", "query"):
             require_no_nulls(table.column(side), f"tasks, column '{side}'")
+            self._check_changes(side)
         support, query = (pc.list_value_length(table.column(name)) for name in ("support", "query"))
         if support.null_count or pc.min(support).as_py() == 0:
             raise InputError("tasks, column 'support': every class of a task needs at least one item")
@@ -79,6 +90,41 @@ class TaskSet(Tabular):
         record = self.record
         sizes = f"{record.way or 'variable'}-way {record.shot or 'variable'}-shot"
         return f"{counted(len(self), f'{record.sampler or UNKNOWN} task')}, {sizes}, digest {self.digest}"
+
+    def _check_changes(self, side: str) -> None:
+        """Check that every item of a side has its change, if any item has one."""
+        name = change_column(side)
+        if name not in self.table.column_names:
+            return
+        table = conform(self.table, {name: "strings"}, "tasks")
+        require_no_nulls(table.column(name), f"tasks, column '{name}'")
+        lengths = [pc.list_value_length(table.column(column)) for column in (side, name)]
+        if not pc.all(pc.equal(*lengths)).as_py():
+            raise InputError(f"tasks, column '{name}': expected as many changes as '{side}' has items")
+        object.__setattr__(self, "table", table)
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the digest of the content, with the changes of items if there are any."""
+        changes = [name for side in SIDES if (name := change_column(side)) in self.table.column_names]
+        return digest(self.table, [*REQUIRED, *changes])
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether items of the tasks are changed before they are shown to a classifier."""
+        return any(change_column(side) in self.table.column_names for side in SIDES)
+
+    def changes(self, side: str) -> pa.ChunkedArray | None:
+        """Return the change of each item of one side, end to end; None if its items stay as they are."""
+        name = change_column(side)
+        return pc.list_flatten(self.table.column(name)) if name in self.table.column_names else None
+
+    def shown(self, side: str) -> pa.ChunkedArray:
+        """Return the name of each item of one side, end to end, as features have it: with its change, if it has one."""
+        items, changes = pc.list_flatten(self.table.column(side)), self.changes(side)
+        if changes is None:
+            return items
+        return pc.if_else(pc.equal(changes, UNCHANGED_ITEM), items, changed_names(items, changes))
 
     @property
     def match(self) -> str:

@@ -13,6 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.storage.files import path_exists
 from shotproof.core.trust import NotTrusted
+from shotproof.tasks.changed import MOST_VARIANTS, Variants
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -21,6 +22,9 @@ from shotproof.tasks.taskset import TaskSet, TaskShape
 class Drawing:
     """Sampler with the shape of its tasks and its data; `like` is the drawing that provides its queries.
 
+    `variants` are the names of all changed items that its tasks may have; None if it changes none.
+    `refused` is the reason why no other tasks can be drawn, although nothing is missing.
+
     The shape is None if the sampler itself varies the size of tasks.
     """
 
@@ -28,6 +32,8 @@ class Drawing:
     shape: TaskShape | None
     data: Mapping[str, Any]
     like: Drawing | None = None
+    variants: pa.Array | None = None
+    refused: str | None = None
 
     @classmethod
     def of(cls, tasks: TaskSet, inputs: Inputs | None = None, drawings: dict[str, Drawing] | None = None) -> Drawing:
@@ -74,12 +80,22 @@ class Drawing:
         missing = next((file for file in sampler.files() if not path_exists(file)), None)
         if missing is not None:
             raise Mismatch(f"{prefix} file {missing}, which does not exist here")
+        variants = refused = None
+        if "plates" in sampler.takes:
+            catalog = inputs.catalog(record.source("catalog"))
+            data["plates"] = catalog.in_split(record.split)
+            needed = Variants.of(tasks, catalog)
+            if not needed.is_complete:
+                refused = f"{record.sampler} tasks would need over {MOST_VARIANTS:,} changed items to be drawn again"
+            variants = needed.names
         sizes = [record.way, record.shot, record.query]
         return cls(
             sampler,
             None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
             data,
             None if like is None else cls.of(like, inputs, drawings),
+            variants,
+            refused,
         )
 
     def draw(self, catalog: Catalog, seed: int, tasks: int, tables: dict[int, pa.Table] | None = None) -> pa.Table:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.drawing import Drawing
@@ -142,7 +143,9 @@ def means_on_halves(
     drawings, reasons_by_digest = _rebuild_drawings(task_sets, inputs)
     used_catalog = _select_used_classes(catalog, task_sets)
     pool = ItemPool.of(used_catalog)
-    repeated_classifiers = RepeatedClassifiers.of(classifiers, pool.items, seed)
+    variants = [drawing.variants for drawing in drawings.values() if drawing.variants is not None]
+    items = pa.concat_arrays([pool.items, *variants])
+    repeated_classifiers = RepeatedClassifiers.of(classifiers, pc.unique(items), seed)
     noun = nouns(catalog.medium) if units == "images" else units
     for digest, drawing in drawings.items():
         if drawing.shape and (reason := _reason_too_small(pool, units, noun, drawing.shape)):
@@ -203,7 +206,9 @@ def _rebuild_drawings(task_sets: Sequence[TaskSet], inputs: Inputs) -> tuple[dic
             errors[task_set.digest] = error
     if not drawings:
         raise next(iter(errors.values()))
-    return drawings, {digest: str(error) for digest, error in errors.items()}
+    reasons: dict[str | None, str] = {digest: str(error) for digest, error in errors.items()}
+    reasons |= {digest: drawing.refused for digest, drawing in drawings.items() if drawing.refused is not None}
+    return drawings, reasons
 
 
 def _remaining_digests(digests: Iterable[str], reasons: Mapping[str | None, str]) -> list[str]:

@@ -28,8 +28,9 @@ from shotproof.analysis.reevaluation.repeated import Classifiers
 from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData, ShotproofError
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.evaluation.backends import ON_ITEMS
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.grounds import ON_ITEMS
+from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.planning.pilot import Pilot
@@ -222,11 +223,14 @@ def classifiers_of(sets: Sequence[Evaluated], inputs: Inputs) -> Classifiers:
     Raises:
         InputError: the features are missing, or a method cannot be rebuilt.
     """
-    digests = {encoder: digest for evaluated in sets for encoder, digest in evaluated.features.items()}
-    return [
-        (encoder, inputs.features_of(encoder, digests[encoder]), methods)
-        for encoder, methods in _methods_by_encoder(sets, inputs).items()
-    ]
+    digests = dict.fromkeys(pair for evaluated in sets for pair in evaluated.features.items())
+    features: dict[str, Features] = {}
+    for encoder, digest in digests:
+        candidate = inputs.features_of(encoder, digest)
+        # Results on changed items are on features that have those of the unchanged ones too.
+        if encoder not in features or len(candidate) > len(features[encoder]):
+            features[encoder] = candidate
+    return [(encoder, features[encoder], methods) for encoder, methods in _methods_by_encoder(sets, inputs).items()]
 
 
 def _reason_not_reevaluated(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:

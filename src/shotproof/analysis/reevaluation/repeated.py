@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.evaluation.grounds import PreparedFeatures, task_seeds
+from shotproof.evaluation.backends import PreparedFeatures, task_seeds
 from shotproof.features.features import Features
 from shotproof.learners.method import AnyMethod, Method, make_method
 from shotproof.results.evaluated import Classifier
 from shotproof.results.metrics import Counts
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import SIDES, UNCHANGED_ITEM, TaskSet, change_column
 
 Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # encoder, features and methods
 
@@ -72,13 +73,27 @@ class RepeatedClassifiers:
         return counts
 
 
+def _changes(table: pa.Table, side: str) -> pa.ChunkedArray:
+    """Return the changes of the items of a side; those of a table without changes stay as they are."""
+    name = change_column(side)
+    if name in table.column_names:
+        return table.column(name)
+    lists = table.column(side).combine_chunks()
+    counts = np.concatenate([[0], np.cumsum(pc.list_value_length(lists).to_numpy())])
+    unchanged = pa.repeat(UNCHANGED_ITEM, int(counts[-1]))
+    return pa.chunked_array([pa.ListArray.from_arrays(pa.array(counts, pa.int32()), unchanged)])
+
+
 def _concatenate(tables: Sequence[pa.Table]) -> TaskSet:
     """Concatenate the rows of several task sets into one."""
     parts, next_task = [], 0
+    names = {side: change_column(side) for side in SIDES}
+    changed = {side: name for side, name in names.items() if any(name in table.column_names for table in tables)}
     for table in tables:
         task = table.column("task").to_numpy()
         columns = {"task": pa.array(task - task[0] + next_task, pa.int32())}
         columns |= {name: table.column(name) for name in ("slot", "label", "attribute", "support", "query")}
+        columns |= {name: _changes(table, side) for side, name in changed.items()}
         parts.append(pa.table(columns))
         next_task += int(task[-1] - task[0]) + 1
     return TaskSet(pa.concat_tables(parts).combine_chunks())

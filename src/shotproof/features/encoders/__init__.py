@@ -1,1 +1,1 @@
-"""One file per encoder, and what they share."""
+"""Encoders, one per file, and their base classes."""

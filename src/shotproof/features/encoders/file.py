@@ -1,4 +1,4 @@
-"""Features that somebody made elsewhere: NumPy arrays, or Parquet with item identifiers."""
+"""The encoder `file`: features computed elsewhere, as NumPy arrays or Parquet with item identifiers."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from shotproof.features.features import Features
 
 @dataclass(frozen=True)
 class FeatureFile(Encoder):
-    """Features from a file, as float32.
+    """Features from a file, as float32; local maps [n, d, h, w] as float16.
 
-    An array of maps [n, d, h, w] is taken, too, in float16.
     `.npy`: an array [n, d], its rows in the order of the catalog. `.npz`: arrays `items` [n] (strings) and
-    `features` [n, d]. `.parquet`: columns `item` and `feature` (lists of one length). Further items are left out.
+    `features` [n, d]. `.parquet`: columns `item` and `feature` (lists of one length). Items that are not in the catalog
+    are left out.
     """
 
     about = "features made elsewhere: npy, npz or Parquet"
     example = "file:features.npz"
 
-    path: Path = option(help="the features", argument=True, path=True)
+    path: Path = option(help="file of features", argument=True, path=True)
 
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
-        """Put the rows in the order of the catalog."""
+        """Read the file, and put its rows in the order of the catalog."""
         readers = {".npy": self._read_npy, ".npz": self._read_npz, ".parquet": self._read_parquet}
         if self.path.suffix not in readers:
-            raise InputError(f"features file {self.path}: expected a name that ends in {', '.join(readers)}")
+            raise InputError(f"features file {self.path}: expected a file name that ends with {', '.join(readers)}")
         items, values = readers[self.path.suffix]()
         if values.ndim not in (2, 4):
             raise InputError(
                 f"features file {self.path}: expected [n, d] values, or maps [n, d, h, w], found {list(values.shape)}"
             )
-        rows = self._rows(items, len(values), catalog)
-        with np.errstate(over="ignore"):  # too large for float32 is told as not finite
+        rows = self._find_rows(items, len(values), catalog)
+        with np.errstate(over="ignore"):  # values too large for float32 are reported as not finite
             return Features.from_array(catalog.items, values[rows].astype(np.float32))
 
-    def _rows(self, items: pa.Array | None, count: int, catalog: Catalog) -> npt.NDArray[np.int64]:
+    def _find_rows(self, items: pa.Array | None, count: int, catalog: Catalog) -> npt.NDArray[np.int64]:
         """Return the row of each item of the catalog."""
         if items is None:
             if count != len(catalog):
                 raise InputError(
                     f"features file {self.path} has {count} rows, the catalog has {len(catalog)} items: "
-                    "without item identifiers (npz, Parquet) they must be as many, in the same order"
+                    "a file without item identifiers must have one row per item, in the order of the catalog"
                 )
             return np.arange(count)
         if len(items) != count:
@@ -66,7 +66,7 @@ class FeatureFile(Encoder):
         return find_rows(catalog.item_column, items, f"features file {self.path} lacks")
 
     def _read_npy(self) -> tuple[None, npt.NDArray[Any]]:
-        return None, self._numbers(read_npy(self.path, f"features file {self.path}"))
+        return None, self._require_numbers(read_npy(self.path, f"features file {self.path}"))
 
     def _read_npz(self) -> tuple[pa.Array, npt.NDArray[Any]]:
         arrays = read_npz(self.path, f"features file {self.path}", ("items", "features"))
@@ -75,17 +75,17 @@ class FeatureFile(Encoder):
             raise InputError(f"features file {self.path}: 'items' must be [n] strings, found {items.dtype}")
         try:
             identifiers = pa.array(items.tolist(), pa.string())
-            identifiers.validate(full=True)  # NumPy holds numbers that are no characters, and Arrow takes some of them
+            identifiers.validate(full=True)  # NumPy accepts numbers that are not characters, and Arrow some of them
         except (ValueError, SystemError) as error:
-            what = "half a surrogate pair, or a number that is no character"
-            raise InputError(f"features file {self.path}: 'items' must be text, found {what}") from error
-        return identifiers, self._numbers(arrays["features"])
+            problem = "half a surrogate pair, or a number that is not a character"
+            raise InputError(f"features file {self.path}: 'items' must be text, found {problem}") from error
+        return identifiers, self._require_numbers(arrays["features"])
 
     def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any]]:
         table, _ = read_table(self.path, "features", {"item": "string"}, FeaturesRecord)
         if "feature" not in table.column_names:
-            known = did_you_mean("feature", table.column_names)
-            raise InputError(f"features file {self.path} has no column 'feature'{known}")
+            hint = did_you_mean("feature", table.column_names)
+            raise InputError(f"features file {self.path} has no column 'feature'{hint}")
         feature = table.column("feature").combine_chunks()
         lengths = pc.unique(pc.list_value_length(feature)) if _is_list(feature.type) else []
         if len(lengths) != 1 or not lengths[0].is_valid:
@@ -95,7 +95,7 @@ class FeatureFile(Encoder):
         values = pc.fill_null(feature.flatten().cast(pa.float64()), np.nan).to_numpy()
         return table.column("item"), values.reshape(len(feature), -1)
 
-    def _numbers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _require_numbers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if values.dtype.kind not in "fiu":
             raise InputError(f"features file {self.path}: expected an array of numbers, found {values.dtype}")
         return values

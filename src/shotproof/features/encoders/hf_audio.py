@@ -17,7 +17,7 @@ from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, SoundEn
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.features.encoders.tower import POOLINGS, load_tower, pooled, pooled_stages, tower_digest
 from shotproof.media.clip import SECONDS
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 if TYPE_CHECKING:
     import torch
@@ -52,7 +52,7 @@ class SoundModel(TransformersModel, SoundEncoder):
             raise InputError(f"model '{self.model}' takes {longest / rate:g} s at most, found seconds {self.seconds:g}")
         return extractor
 
-    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+    def load(self, path: ItemFile) -> npt.NDArray[np.float32]:
         """What the model's feature extractor makes of the clip."""
         extracted = self._extractor(super().load(path), sampling_rate=self.clip_rate, return_tensors="np")
         return np.asarray(next(extracted[name] for name in extracted if name in INPUTS)[0], dtype=np.float32)

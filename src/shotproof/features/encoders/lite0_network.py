@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 for encoding alone: batch norms folded into the convolutions, rectifiers computed with them."""
+"""EfficientNet-Lite0 for inference: batch norms are folded into the convolutions, and rectifiers fused with them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-MOST = 6.0  # where the rectifiers of the network saturate
+CEILING = 6.0  # value at which the network's rectifiers saturate
 
-# A convolution and its rectifier in one pass over memory, if this build of PyTorch has it; for CPUs, without gradients.
-_has_fused = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-_fused: Any = getattr(torch.ops.mkldnn, "_convolution_pointwise", None) if _has_fused else None
+# A convolution fused with its rectifier, if this build of PyTorch has it; for CPUs, without gradients.
+_has_mkldnn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+_fused_convolution: Any = getattr(torch.ops.mkldnn, "_convolution_pointwise", None) if _has_mkldnn else None
 
 
 class FoldedLite0(nn.Module):
-    """The network without its classifier, as `efficientnet_lite_pytorch` builds it, to the same maps but for rounding.
+    """Network of `efficientnet_lite_pytorch` without its classifier; its maps differ only by rounding.
 
     On a CPU, it encodes about twice as many images per second.
     """
@@ -31,7 +31,7 @@ class FoldedLite0(nn.Module):
         self.head = _Convolution(network._conv_head, network._bn1)
 
     def maps(self, images: Tensor) -> Iterator[Tensor]:
-        """Images, [b, 3, 224, 224], to the map of each block, and at last the network's own, [b, 1280, 7, 7]."""
+        """Yield the map of each block for images, [b, 3, 224, 224], and the last map, [b, 1280, 7, 7]."""
         current = self.stem(images)
         for block in self.blocks:
             current = block(current)
@@ -39,13 +39,13 @@ class FoldedLite0(nn.Module):
         yield self.head(current)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images, [b, 3, 224, 224], to the last map, [b, 1280, 7, 7]."""
+        """Return the last map, [b, 1280, 7, 7], of images, [b, 3, 224, 224]."""
         (last,) = deque(self.maps(images), maxlen=1)
         return last
 
 
 class _Block(nn.Module):
-    """Expansion, if there is one, depthwise convolution, projection; and the input added if it has the same shape."""
+    """Block of an optional expansion, a depthwise convolution, a projection, and a shortcut if the shapes agree."""
 
     def __init__(self, block: Any) -> None:
         super().__init__()
@@ -57,12 +57,12 @@ class _Block(nn.Module):
         self.residual = block.id_skip and settings.stride == 1 and settings.input_filters == settings.output_filters
 
     def forward(self, maps: Tensor) -> Tensor:
-        changed: Tensor = self.convolutions(maps)
-        return changed.add_(maps) if self.residual else changed
+        output: Tensor = self.convolutions(maps)
+        return output.add_(maps) if self.residual else output
 
 
 class _Convolution(nn.Module):
-    """A convolution with TensorFlow's padding, the batch norm after it folded in, and the rectifier after that."""
+    """Convolution with TensorFlow's padding, the folded batch norm after it, and the rectifier after that."""
 
     weight: Tensor
     bias: Tensor
@@ -83,17 +83,19 @@ class _Convolution(nn.Module):
         self.register_buffer("weight", weight.detach().float().contiguous(memory_format=torch.channels_last))
         self.register_buffer("bias", bias.detach().float())
         self.stride, self.groups, self.rectified = tuple(convolution.stride), convolution.groups, rectified
-        around = getattr(convolution.static_padding, "padding", (0, 0, 0, 0))
-        self.even = around[0] if len(set(around)) == 1 else 0  # padding that the convolution does itself
-        self.uneven = None if len(set(around)) == 1 else around
+        padding = getattr(convolution.static_padding, "padding", (0, 0, 0, 0))
+        self.even_padding = padding[0] if len(set(padding)) == 1 else 0  # done by the convolution
+        self.uneven_padding = None if len(set(padding)) == 1 else padding
 
     def forward(self, maps: Tensor) -> Tensor:
-        if self.uneven is not None:
-            maps = functional.pad(maps, self.uneven)
-        if _fused is not None and maps.device.type == "cpu":
-            after, limits = ("hardtanh", [0.0, MOST]) if self.rectified else ("none", [])
-            pads, strides = [self.even, self.even], list(self.stride)
-            fused: Tensor = _fused(maps, self.weight, self.bias, pads, strides, [1, 1], self.groups, after, limits, "")
-            return fused
-        convolved = functional.conv2d(maps, self.weight, self.bias, self.stride, self.even, 1, self.groups)
-        return functional.hardtanh_(convolved, 0.0, MOST) if self.rectified else convolved
+        if self.uneven_padding is not None:
+            maps = functional.pad(maps, self.uneven_padding)
+        if _fused_convolution is not None and maps.device.type == "cpu":
+            activation, limits = ("hardtanh", [0.0, CEILING]) if self.rectified else ("none", [])
+            pads, strides = [self.even_padding, self.even_padding], list(self.stride)
+            output: Tensor = _fused_convolution(
+                maps, self.weight, self.bias, pads, strides, [1, 1], self.groups, activation, limits, ""
+            )
+            return output
+        output = functional.conv2d(maps, self.weight, self.bias, self.stride, self.even_padding, 1, self.groups)
+        return functional.hardtanh_(output, 0.0, CEILING) if self.rectified else output

@@ -1,4 +1,4 @@
-"""Statistics of log-mel bands over time: the naive baseline for sounds, which hears timbre and no order."""
+"""The encoder `logmel`: statistics of log-mel bands over time, a naive baseline for sounds that ignores order."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class LogMelStatistics(SoundEncoder, LogMel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        chosen = (self.statistics,) if isinstance(self.statistics, str) else self.statistics
-        if not chosen or not set(chosen) <= set(STATISTICS) or len(set(chosen)) < len(chosen):
+        names = (self.statistics,) if isinstance(self.statistics, str) else self.statistics
+        if not names or not set(names) <= set(STATISTICS) or len(set(names)) < len(names):
             raise InputError(f"encoder 'logmel': statistics: expected mean, std, or both, found {self.statistics!r}")
-        if self.maps and chosen != STATISTICS:
-            raise InputError("encoder 'logmel': maps have no statistics over time: leave statistics out")
-        object.__setattr__(self, "statistics", chosen)
+        if self.maps and names != STATISTICS:
+            raise InputError("encoder 'logmel': maps have no statistics over time: leave out maps or statistics")
+        object.__setattr__(self, "statistics", names)
 
     @property
     def clip_rate(self) -> int:
-        """Samples per second of its clips."""
+        """Return the sampling rate of the clips."""
         return self.rate
 
     @property
     def fingerprint(self) -> str:
-        """Return name and options."""
+        """Return the name and the options."""
         front_end = {field.name: getattr(self, field.name) for field in fields(LogMel)}
         options = {"statistics": list(self.statistics), "seconds": self.seconds, **front_end}
         return f"logmel {sorted(options.items())}"
 
     def move(self, device: torch.device) -> torch.device:
-        """There are no weights to move."""
+        """Return the device: there are no weights to move."""
         return device
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Clips, [b, n], to statistics of their bands, [b, bands * statistics], or maps, [b, bands, 1, frames]."""
+        """Compute statistics of bands, [b, bands * statistics], or maps, [b, bands, 1, frames], from clips, [b, n]."""
         import torch
 
         levels = log_mel(batch, self)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from shotproof.core.errors import InputError
 from shotproof.media.clip import SECONDS, Samples, read_clip
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 if TYPE_CHECKING:
     from shotproof.media.filter_bank import FilterBank
@@ -71,7 +71,7 @@ class ClipPreparation(NamedTuple):
     std: float
     output: str
 
-    def prepared(self, clip: Clip) -> npt.NDArray[np.float32]:
+    def prepared(self, clip: ItemFile) -> npt.NDArray[np.float32]:
         """Return the clip as the model wants it."""
         samples = read_clip(clip, self.rate, self.seconds)
         if self.front_end is None:

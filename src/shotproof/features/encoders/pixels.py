@@ -1,4 +1,4 @@
-"""Down-scaled colors: the naive baseline, which sees color and layout and nothing else."""
+"""The encoder `pixels`: down-scaled colors, a naive baseline that sees nothing but color and layout."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Pixels(NetworkEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Return name and size."""
+        """Return the name and the size."""
         return f"pixels size={self.size} {REDUCED}"
 
     def load(self, path: Path) -> npt.NDArray[np.float32]:
-        """Averaged colors, [size * size * 3]."""
+        """Read an image and average its colors, [size * size * 3]."""
         image = open_image(path, side=self.size)
-        # Each channel as floats, so that the mean is not rounded to one of 256 values.
+        # As floats, because integer means would be rounded to 256 values.
         channels = [
             np.asarray(channel.convert("F").resize((self.size, self.size), Image.Resampling.BOX))
             for channel in image.split()
@@ -48,5 +48,5 @@ class Pixels(NetworkEncoder):
         return np.stack(channels, axis=-1, dtype=np.float32).reshape(-1) / np.float32(255)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the colors are the features, [b, d], or maps, [b, 3, size, size]."""
+        """Return the colors as features, [b, d], or as maps, [b, 3, size, size]."""
         return batch.view(-1, self.size, self.size, 3).permute(0, 3, 1, 2) if self.maps else batch

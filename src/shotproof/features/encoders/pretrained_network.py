@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clip_digests, clips_of
+from shotproof.catalog.item_files import item_digests, item_files
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.devices import choose_device, threads
@@ -28,7 +28,7 @@ from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
 from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
 from shotproof.media.images import IMAGE_EXTENSIONS, decoded_once
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 if TYPE_CHECKING:
     import torch  # imported where it is used: processes that decode files have no need of it
@@ -59,11 +59,11 @@ class NetworkEncoder(Encoder):
 
     def files(self, catalog: Catalog) -> Sequence[Any]:
         """What `load` takes for each item, [n]: its file, or of sounds the mixture that it stands for."""
-        return clips_of(catalog) if self.medium == "sound" else catalog.paths
+        return item_files(catalog)
 
     def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
         """Return a digest of the content of each, [n]; with `on_error` skip, null where it cannot be read."""
-        return clip_digests(files, runtime, on_error)
+        return item_digests(files, runtime, on_error)
 
     @abstractmethod
     def load(self, path: Any) -> npt.NDArray[Any]:
@@ -212,7 +212,7 @@ class NetworkEncoder(Encoder):
         numbered = list(files.items())
         blocks = [dict(numbered[start : start + size]) for start in range(0, len(numbered), size)]
         work = EncodedBlock(self, on_error)
-        for batches, unreadable in runtime.map(work, blocks, what=f"encoding by {self}", steps=len, needs="share"):
+        for batches, unreadable in runtime.map(work, blocks, title=f"encoding by {self}", steps=len, needs="share"):
             yield from batches
             if unreadable is not None:
                 raise unreadable
@@ -223,10 +223,10 @@ class NetworkEncoder(Encoder):
         """Decode files in worker processes, in order, each once for the network and for the glance."""
         title = f"encoding by {self}"
         if glance is None:
-            yield from runtime.map(self._decode, files, what=title, chunk=FILES_PER_CHUNK)
+            yield from runtime.map(self._decode, files, title=title, chunk=FILES_PER_CHUNK)
             return
         both = _Both(glance.look, self._decode)
-        with closing(runtime.map(both, files, what=title, chunk=FILES_PER_CHUNK)) as each:
+        with closing(runtime.map(both, files, title=title, chunk=FILES_PER_CHUNK)) as each:
             for file, (seen, array) in zip(files, each, strict=True):
                 glance.seen[file] = seen
                 yield array
@@ -278,7 +278,7 @@ class SoundEncoder(NetworkEncoder):
     def clip_rate(self) -> int:
         """Samples per second of its clips."""
 
-    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+    def load(self, path: ItemFile) -> npt.NDArray[np.float32]:
         """Return the clip, [clip_rate * seconds]."""
         return read_clip(path, self.clip_rate, self.seconds)
 
@@ -312,7 +312,7 @@ def look_while_encoding(
         features = None
     # Images whose features were in the cache, and copies of others, were not decoded.
     rest = [path for path in dict.fromkeys(catalog.paths) if path not in glance.seen]
-    seen = runtime.map(look, rest, what=f"looking at {len(rest):,} more images", chunk=FILES_PER_BLOCK)
+    seen = runtime.map(look, rest, title=f"looking at {len(rest):,} more images", chunk=FILES_PER_BLOCK)
     glance.seen.update(zip(rest, seen, strict=True))
     return features, [glance.seen[path] for path in catalog.paths]
 

@@ -15,7 +15,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnknownName, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.store import OnError
-from shotproof.features.encoder import Encoder, encoders, recorded
+from shotproof.features.encoder import Encoder, encoders, with_record
 from shotproof.features.encoders.pretrained_network import Encoded, NetworkEncoder
 from shotproof.features.features import Features, Tally
 
@@ -144,7 +144,7 @@ def encode_stages(
     with resolve(runtime) as current:
         found = made.encode_stages(catalog, current, on_error)
     one_pass = [found[0], *(replace(one, tally=Tally(0, len(one))) for one in found[1:])]
-    return [recorded(features, made.at(place), catalog) for place, features in enumerate(one_pass, 1)]
+    return [with_record(features, made.at(place), catalog) for place, features in enumerate(one_pass, 1)]
 
 
 def _stages(rows: Encoded) -> list[Features]:

@@ -1,1 +1,1 @@
-"""What pretrained encoders were trained on, by the names of its classes."""
+"""Classes that pretrained encoders were trained on."""

@@ -15,6 +15,7 @@ from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_file import TuneOn
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
+from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
@@ -23,10 +24,11 @@ from shotproof.tasks.uniform.random import Random
 
 @dataclass(frozen=True)
 class DrawnSet:
-    """Task set with its requested shape; a dry run does not draw it (None)."""
+    """Task set with its requested shape, and whether its items are changed; a dry run does not draw it (None)."""
 
     tasks: TaskSet | None
     shape: TaskShape
+    is_changed: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class DrawnSets:
                         data = self._data(draw, sampler, words, (shot, seed))
                         name = self._task_file(draw, sampler, words, shot, seed)
                         tasks = self._draw(name, draw, sampler, shot, seed, data)
-                        drawn_sets[name] = DrawnSet(tasks, TaskShape(draw.way, shot, draw.query))
+                        shape = TaskShape(draw.way, shot, draw.query)
+                        drawn_sets[name] = DrawnSet(tasks, shape, isinstance(sampler, Changed))
                         self.by_sampler.setdefault((str(draw.sampler), shot, seed), tasks)
                         if self.experiment.placebo and sampler.has_placebo:
                             placebo_name = name.replace("tasks-", "tasks-placebo-of-", 1)

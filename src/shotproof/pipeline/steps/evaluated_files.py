@@ -26,13 +26,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class EncodedData:
+    """A catalog with its features by encoder; None for features that a dry run does not compute."""
+
+    catalog: Catalog
+    features: dict[str, Features | None]
+
+
+@dataclass(frozen=True)
 class EvaluatedFiles:
-    """Evaluation of an experiment's methods; None for results that a dry run does not compute."""
+    """Evaluation of an experiment's methods; None for results that a dry run does not compute.
+
+    data: what methods are evaluated on
+    changed: the same with changed items, for task sets that have some
+    """
 
     experiment: Experiment
     steps: Steps
-    catalog: Catalog
-    features: dict[str, Features | None]
+    data: EncodedData
+    changed: EncodedData
     models: dict[str, Model]
     tuned: dict[tuple[str, str, str], Adaptation] = field(default_factory=dict)  # by model, validation tasks and method
 
@@ -40,20 +52,21 @@ class EvaluatedFiles:
     def validation(self) -> ValidationSets | None:
         """Return the validation tasks for choosing learning rates, if the experiment chooses them."""
         tune_on = self.experiment.tune_on
-        return None if tune_on is None else ValidationSets(tune_on, self.steps, self.catalog, self.experiment.seed)
+        return None if tune_on is None else ValidationSets(tune_on, self.steps, self.data.catalog, self.experiment.seed)
 
     def evaluate_all(self, tasks: dict[str, DrawnSet]) -> list[Results | None]:
         """Return the results on task sets; methods without current results are evaluated together."""
         results: list[Results | None] = []
         for task_file, drawn in tasks.items():
             shot = drawn.shape.shot
+            data = self.changed if drawn.is_changed else self.data
             for name, encoder in self._encoders.items():
                 methods = self._methods("features", encoder, shot)
-                results += self._evaluate(task_file, drawn, name, self.features[name], methods)
-            results += self._evaluate(task_file, drawn, ON_ITEMS, self.catalog, self._methods("items", None, shot))
+                results += self._evaluate(task_file, drawn, name, data.features[name], methods)
+            results += self._evaluate(task_file, drawn, ON_ITEMS, data.catalog, self._methods("items", None, shot))
             for source, (name, model) in zip(self.experiment.models, self.models.items(), strict=True):
                 methods = self._methods("network", source, shot)
-                results += self._evaluate(task_file, drawn, name, self.catalog, methods, model)
+                results += self._evaluate(task_file, drawn, name, data.catalog, methods, model)
         return results
 
     def count(self, tasks: Mapping[str, DrawnSet]) -> int:
@@ -66,7 +79,7 @@ class EvaluatedFiles:
     def _encoders(self) -> dict[str, Any]:
         """Return the encoders by name; features in memory are represented by their name."""
         encoders = {str(encoder): encoder for encoder in self.experiment.encoders}
-        return {name: encoders.get(name, name) for name in self.features}
+        return {name: encoders.get(name, name) for name in self.data.features}
 
     def _methods(self, evaluated_on: str, target: Any, shot: int) -> list[Method]:
         """Return the methods of a kind that are evaluated on this encoder, model or the items, with this many shots."""
@@ -135,7 +148,7 @@ class EvaluatedFiles:
         if key not in self.tuned:
             rates, seed = self.experiment.tune_on.rates, self.experiment.seed
             (self.tuned[key],) = tuned_methods(
-                [method], tune_on, tasks, self.catalog, model, rates, seed, current_runtime()
+                [method], tune_on, tasks, self.data.catalog, model, rates, seed, current_runtime()
             )
         return self.tuned[key]
 

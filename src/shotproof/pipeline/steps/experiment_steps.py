@@ -23,6 +23,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import Reader, detect
 from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.changed_catalog import with_changes
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
 from shotproof.comparison.numbers import listed
@@ -46,9 +47,10 @@ from shotproof.pipeline.checks import (
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
-from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
+from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
 from shotproof.sounds.mix import expected_mixtures, mix
+from shotproof.tasks.changed import Variants
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -114,7 +116,13 @@ class ExperimentSteps:
             catalog = self._drop_unreadable(catalog, features)
         with self.steps.stage("tasks"):
             tasks = self._draw(DrawnSets(self.experiment, self.steps, catalog, attributes, features))
-        evaluation = EvaluatedFiles(self.experiment, self.steps, catalog, features, models)
+        data = changed = EncodedData(catalog, features)
+        changed_sets = [drawn.tasks for drawn in tasks.values() if drawn.is_changed]
+        if changed_sets:
+            with self.steps.stage("changes", len(features)) as stage:
+                changed = self._encode_changes(data, changed_sets)
+                stage.summary = counted(len(changed.catalog) - len(catalog), "changed item")
+        evaluation = EvaluatedFiles(self.experiment, self.steps, data, changed, models)
         with self.steps.stage("evaluation", evaluation.count(tasks)):
             results = evaluation.evaluate_all(tasks)
         if self.steps.dry_run:
@@ -125,12 +133,28 @@ class ExperimentSteps:
             results=[file_results for file_results in results if file_results is not None],
             tasks=[drawn.tasks for drawn in tasks.values() if drawn.tasks is not None],
             catalogs=[catalog],
-            features=[encoder_features for encoder_features in features.values() if encoder_features is not None],
+            features=[
+                encoder_features
+                for encoded in (data, *([changed] if changed_sets else []))
+                for encoder_features in encoded.features.values()
+                if encoder_features is not None
+            ],
             attributes=[words for words in attributes.values() if words is not None],
             methods=self.experiment.methods,
             folders=[*([] if folder is None else [folder]), *(file.parent for file in self.experiment.task_files)],
             keeper=self.steps,
         )
+
+    def _encode_changes(self, data: EncodedData, changed_sets: Sequence[TaskSet | None]) -> EncodedData:
+        """Encode the changed items of task sets, with all others, so that both are compared as one classifier."""
+        drawn = [tasks for tasks in changed_sets if tasks is not None]
+        if len(drawn) < len(changed_sets):  # a dry run
+            return EncodedData(data.catalog, dict.fromkeys(data.features))
+        variants = [Variants.of(tasks, data.catalog) for tasks in drawn]
+        catalog = with_changes(data.catalog, [(wanted.items, wanted.changes) for wanted in variants])
+        catalog = catalog.with_stamp_of(data.catalog)
+        features = {str(encoder): self._features(catalog, encoder, "-changed") for encoder in self.experiment.encoders}
+        return EncodedData(catalog, features)
 
     def _draw(self, sets: DrawnSets) -> dict[str, DrawnSet]:
         """Return the existing task sets and those of all entries, except for entries that are left out."""
@@ -138,7 +162,8 @@ class ExperimentSteps:
         for name, existing in self._read_task_files(sets.catalog).items():
             tasks = self.steps.step(TaskSet, name, [existing], None, lambda existing=existing: existing)  # type: ignore[misc]
             sizes = zip(SIZES, existing.common_sizes(), strict=True)
-            drawn_sets[name] = DrawnSet(tasks, TaskShape(**{key: size for key, size in sizes if size}))
+            shape = TaskShape(**{key: size for key, size in sizes if size})
+            drawn_sets[name] = DrawnSet(tasks, shape, existing.is_changed)
         for number, draw in enumerate(self.experiment.draws):
             files = list(self.steps.files)
             try:
@@ -299,7 +324,7 @@ class ExperimentSteps:
         stamps = [file_stamps(detector) for detector in detectors]
         return _attributes_file(name), [catalog, catalog.stamp, stamps], [name, *map(str, detectors)]
 
-    def _features(self, catalog: Catalog, encoder: Any) -> Features | None:
+    def _features(self, catalog: Catalog, encoder: Any, suffix: str = "") -> Features | None:
         """Compute the features of an encoder, unless their file is up to date, and apply the transforms."""
 
         def make() -> Features:
@@ -307,7 +332,7 @@ class ExperimentSteps:
             if encoded is not None:
                 if encoded.record.skipped and self.experiment.on_error != "skip":
                     raise unreadable_files(catalog, list(encoded.record.skipped))
-                return recorded(encoded, encoder, catalog)
+                return with_record(encoded, encoder, catalog)
             if self.experiment.on_error == "skip":
                 return encode(catalog, encoder, on_error="skip")
             try:
@@ -318,14 +343,14 @@ class ExperimentSteps:
                     skipped = encode(catalog, encoder, on_error="skip").record.skipped
                 raise unreadable_files(catalog, skipped) from None
 
-        encoded = self.steps.step(Features, *self._encoding(catalog, encoder), make)
+        encoded = self.steps.step(Features, *self._encoding(catalog, encoder, suffix), make)
         return None if encoded is None else transform(encoded, self.experiment.transforms)
 
-    def _encoding(self, catalog: Catalog, encoder: Any) -> tuple[str, list[Any], list[str]]:
+    def _encoding(self, catalog: Catalog, encoder: Any, suffix: str = "") -> tuple[str, list[Any], list[str]]:
         """Return the file of an encoder's features, its inputs and its parameters."""
         inputs = [catalog, catalog.stamp, file_stamps(encoder)]
         return (
-            f"features-{self.steps.short_name(str(encoder))}.parquet",
+            f"features-{self.steps.short_name(str(encoder))}{suffix}.parquet",
             inputs,
             [str(encoder), self.experiment.on_error],
         )

@@ -1,4 +1,4 @@
-"""The items that a page shows: images as thumbnails, sounds as spectrograms that can be played; each embedded once."""
+"""Album of the items on a page: images as thumbnails, sounds as spectrograms that can be played, each embedded once."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clips_of
+from shotproof.catalog.item_files import item_files
 from shotproof.core.errors import UnreadableItem
-from shotproof.media.clip import RATE, SOUND_EXTENSIONS, Samples, read_clip, soundfile_module
+from shotproof.media.clip import RATE, Samples, is_sound, read_clip, soundfile_module
 from shotproof.media.images import open_image
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 CONTEXT = "context"
 # A page stays at 4 MB of images, or 7 MB of sounds.
@@ -25,18 +24,18 @@ MAX_IMAGES = 900
 MAX_SOUNDS = 230
 THUMBNAIL_SIDE = 96
 JPEG_QUALITY = 72
-# From silence to the loudest: dark to light through hues of rising lightness, so that gray prints are readable.
+# From silent to loud: lightness increases from dark to light, so that prints in gray are readable.
 SHADES = ((12, 8, 38), (79, 18, 123), (182, 54, 121), (251, 136, 97), (252, 253, 191))
 
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """An item in the page.
+    """Item on a page.
 
-    image: its number among the embedded images, None where its file cannot be shown
-    sound: its number among the embedded sounds, None where it is none
-    about: what is known of it in a few words, e.g. `pig in rain`
-    context: for the caption below it; None where it has none
+    image: number among the embedded images; None if its file cannot be shown
+    sound: number among the embedded sounds; None if it is not a sound
+    about: short description, e.g. `pig in rain`
+    context: context for the caption below it; None if it has none
     """
 
     item: str
@@ -48,36 +47,38 @@ class Thumbnail:
 
 @dataclass
 class Album:
-    """The images and sounds of a page, of any number of catalogs: each distinct item is embedded once."""
+    """Images and sounds of a page, from any number of catalogs: each distinct item is embedded once."""
 
     images: list[str] = field(default_factory=list)
     sounds: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    _shown: dict[tuple[str, str], Thumbnail] = field(default_factory=dict)  # by the catalog's digest and the item
-    _clips: dict[str, list[Clip]] = field(default_factory=dict)  # by the catalog's digest
+    _thumbnails: dict[tuple[str, str], Thumbnail] = field(default_factory=dict)  # by the catalog's digest and the item
+    _clips: dict[str, Sequence[ItemFile]] = field(default_factory=dict)  # by the catalog's digest
 
     def thumbnails(self, items: Sequence[str], catalog: Catalog, column: str = CONTEXT) -> list[Thumbnail]:
-        """Return the items as they are shown, embedded where they are new.
+        """Embed the items that are new, and return the thumbnails of all.
 
         Args:
-            items: of the catalog
-            catalog: that has their files
-            column: with their contexts, for the captions; a catalog without it has none
+            items: items of the catalog
+            catalog: catalog with their files
+            column: column with their contexts, for the captions; a catalog without it has no captions
         """
         keys = [(catalog.digest, item) for item in items]
-        new = [item for key, item in dict.fromkeys(keys) if (key, item) not in self._shown]
+        new = [item for key, item in dict.fromkeys(keys) if (key, item) not in self._thumbnails]
         rows = catalog.rows_of(pa.array(new, pa.string()), "tasks")
         for item, row in zip(new, rows, strict=True):
-            self._shown[catalog.digest, item] = self._embed(item, int(row), catalog)
+            self._thumbnails[catalog.digest, item] = self._embed(item, int(row), catalog)
         rows = catalog.rows_of(pa.array(items, pa.string()), "tasks")
-        return [_told(self._shown[key], catalog, int(row), column) for key, row in zip(keys, rows, strict=True)]
+        return [
+            _describe(self._thumbnails[key], catalog, int(row), column) for key, row in zip(keys, rows, strict=True)
+        ]
 
     def has_room_for(self, items: Sequence[str], catalog: Catalog) -> bool:
-        """Return whether the page stays small with these."""
+        """Return whether the page stays small enough with these items."""
         clips = self._clips_of(catalog)
-        of_sounds = bool(clips) and is_sound(clips[0])
-        return len({*self._shown, *((catalog.digest, item) for item in items)}) <= (
-            MAX_SOUNDS if of_sounds else MAX_IMAGES
+        are_sounds = bool(clips) and is_sound(clips[0])
+        return len({*self._thumbnails, *((catalog.digest, item) for item in items)}) <= (
+            MAX_SOUNDS if are_sounds else MAX_IMAGES
         )
 
     def _embed(self, item: str, row: int, catalog: Catalog) -> Thumbnail:
@@ -88,28 +89,28 @@ class Album:
                 image, sound = spectrogram(samples), len(self.sounds)
                 self.sounds.append(_data_uri("audio/mpeg", playable(samples)))
             else:
-                image = thumbnail(catalog.paths[row])
+                image = thumbnail(clip)
         except UnreadableItem:
             self.unreadable.append(item)
             return Thumbnail(item, None, None, item)
         self.images.append(_data_uri("image/jpeg", image))
         return Thumbnail(item, len(self.images) - 1, sound, item)
 
-    def _clips_of(self, catalog: Catalog) -> list[Clip]:
+    def _clips_of(self, catalog: Catalog) -> Sequence[ItemFile]:
         if catalog.digest not in self._clips:
-            self._clips[catalog.digest] = clips_of(catalog)
+            self._clips[catalog.digest] = item_files(catalog)
         return self._clips[catalog.digest]
 
 
-def thumbnail(path: Path, side: int = THUMBNAIL_SIDE) -> bytes:
-    """Return a JPEG of at most `side` x `side` pixels."""
+def thumbnail(path: ItemFile, side: int = THUMBNAIL_SIDE) -> bytes:
+    """Shrink an image to a JPEG of at most `side` x `side` pixels."""
     image = open_image(path, side=side)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return _jpeg(image)
 
 
 def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
-    """The log-mel spectrogram of a clip [n], low frequencies at the bottom, as a JPEG of `side` x `side` pixels."""
+    """Draw the log-mel spectrogram of a clip [n], low frequencies at the bottom, as a `side` x `side` JPEG."""
     import torch
 
     from shotproof.media.spectrogram import log_mel
@@ -124,25 +125,20 @@ def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
 
 
 def playable(samples: Samples) -> bytes:
-    """Return a clip [n] as an MP3 file: 25 kB for 5 seconds."""
+    """Encode a clip [n] as an MP3 file: 25 kB for 5 seconds."""
     encoded = io.BytesIO()
     soundfile_module().write(encoded, samples, RATE, format="MP3", subtype="MPEG_LAYER_III", compression_level=0.5)
     return encoded.getvalue()
 
 
-def _told(shown: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnail:
-    """With the class's name and the context, where the catalog has a column of contexts."""
-    if column not in catalog.table.column_names or shown.image is None:
-        return shown
+def _describe(item: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnail:
+    """Add the class's name and the context, if the catalog has a column of contexts."""
+    if column not in catalog.table.column_names or item.image is None:
+        return item
     name = catalog.class_names[catalog.table.column("label")[row].as_py()]
     value = catalog.table.column(column)[row].as_py()
     context = None if value in (None, "") else str(value)
-    return replace(shown, about=f"{name} in {context}" if context else name, context=context)
-
-
-def is_sound(clip: Clip) -> bool:
-    """Return whether it is one, by how its file's name ends."""
-    return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
+    return replace(item, about=f"{name} in {context}" if context else name, context=context)
 
 
 def _jpeg(image: Image.Image) -> bytes:

@@ -1,0 +1,163 @@
+"""Foreground and background of an item: of an image by its mask, of a sound by the recordings it was mixed from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageFilter, ImageOps
+
+from shotproof.media.clip import Samples
+from shotproof.media.lufs import integrated_loudness
+from shotproof.media.mixture import amplified, from_pcm, mix_clips
+
+Floats = npt.NDArray[np.float64]
+Content = npt.NDArray[Any]  # pixels [height, width, 3] or samples [n]
+
+GRAY = 128  # behind a foreground that stands alone
+EDGE = 1.0  # standard deviation, in pixels, by which the edge of a mask is softened
+MARGIN = 0.06  # by which the hole around a foreground is widened, as a share of the shorter side
+
+
+class Layers(ABC):
+    """An item taken apart."""
+
+    @abstractmethod
+    def only_foreground(self) -> Content:
+        """Return the item without its background."""
+
+    @abstractmethod
+    def only_background(self) -> Content:
+        """Return the item without its foreground."""
+
+    @abstractmethod
+    def on_background_of(self, plate: Layers) -> Content:
+        """Return the foreground of this item on the background of another."""
+
+
+@dataclass(frozen=True)
+class ImageLayers(Layers):
+    """Layers of an image.
+
+    pixels: [height, width, 3]
+    mask: whether a pixel shows the foreground, [height, width]
+    box: left, top, right and bottom of the foreground, as shares of the width and height; None if it is unknown
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    mask: npt.NDArray[np.bool_]
+    box: tuple[float, float, float, float] | None = None
+
+    def only_foreground(self) -> Content:
+        """Return the foreground on gray."""
+        return self._on(np.full_like(self.pixels, GRAY))
+
+    def only_background(self) -> Content:
+        """Return the image with its foreground filled in from around it."""
+        return _fill(self.pixels, self._hole)
+
+    def on_background_of(self, plate: Layers) -> Content:
+        """Return the foreground on another image's background, which is scaled and cropped to this image's size."""
+        assert isinstance(plate, ImageLayers)
+        height, width = self.mask.shape
+        background = Image.fromarray(plate.only_background())
+        return self._on(np.asarray(ImageOps.fit(background, (width, height), Image.Resampling.BICUBIC)))
+
+    def _on(self, background: npt.NDArray[np.uint8]) -> Content:
+        """Blend the foreground into another background of the same size, with soft edges."""
+        soft = Image.fromarray(self.mask.astype(np.uint8) * 255).filter(ImageFilter.GaussianBlur(EDGE))
+        weight = np.asarray(soft, dtype=np.uint32)[..., None]
+        blended = (weight * self.pixels + (255 - weight) * background + 127) // 255
+        return blended.astype(np.uint8)
+
+    @cached_property
+    def _hole(self) -> npt.NDArray[np.bool_]:
+        """Return the pixels to fill: all of the box, since what a mask misses would stay, and around the mask."""
+        height, width = self.mask.shape
+        reach = 2 * round(MARGIN * min(height, width)) + 1
+        hole = np.array(Image.fromarray(self.mask).convert("L").filter(ImageFilter.MaxFilter(max(3, reach)))) > 0
+        y, x = np.flatnonzero(self.mask.any(axis=1)), np.flatnonzero(self.mask.any(axis=0))
+        if len(y):
+            hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
+        if self.box is not None:
+            left, top, right, bottom = self.box
+            hole[int(top * height) : -(-int(bottom * height) // 1), int(left * width) : int(np.ceil(right * width))] = (
+                True
+            )
+        return hole
+
+
+@dataclass(frozen=True)
+class SoundLayers(Layers):
+    """Layers of a mixed sound.
+
+    foreground, background: the recordings, [n]; the background as loud as it is in the mixture
+    """
+
+    foreground: Samples
+    background: Samples
+
+    def only_foreground(self) -> Content:
+        """Return the foreground alone."""
+        return _mixed(self.foreground, None)
+
+    def only_background(self) -> Content:
+        """Return the background alone."""
+        return _mixed(self.background, None)
+
+    def on_background_of(self, plate: Layers) -> Content:
+        """Return the foreground with another background, made as loud as its own is."""
+        assert isinstance(plate, SoundLayers)
+        loudness, other = (integrated_loudness(layers.background) for layers in (self, plate))
+        gain_db = round(loudness - other, 4) if np.isfinite(loudness) and np.isfinite(other) else 0.0
+        return _mixed(self.foreground, amplified(plate.background, gain_db))
+
+
+def _mixed(foreground: Samples, background: Samples | None) -> Samples:
+    """Mix as files are mixed, to 16 bits."""
+    return from_pcm(mix_clips(foreground, background)[0])
+
+
+def _fill(pixels: npt.NDArray[np.uint8], hole: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
+    """Fill a hole smoothly from the pixels around it: averages over ever larger blocks (push-pull interpolation)."""
+    known = (~hole)[..., None].astype(np.float64)
+    if hole.all():
+        return np.full_like(pixels, GRAY)
+    filled = _pull(pixels * known, known)
+    return np.where(hole[..., None], np.rint(filled).clip(0, 255).astype(np.uint8), pixels)
+
+
+def _pull(weighted: Floats, weight: Floats) -> Floats:
+    """Return values [h, w, 3], known ones as they are and unknown ones from a coarser level.
+
+    Args:
+        weighted: values times their weights, [h, w, 3]
+        weight: from 0 (unknown) to 1 (known), [h, w, 1]
+    """
+    height, width = weight.shape[:2]
+    values = weighted / np.maximum(weight, 1e-12)
+    if min(height, width) == 1 or (weight >= 1).all():
+        return values if (weight > 0).all() else np.full_like(values, (weighted.sum((0, 1)) / weight.sum()))
+    padding = ((0, height % 2), (0, width % 2), (0, 0))
+    blocks = [np.pad(array, padding).reshape(-(-height // 2), 2, -(-width // 2), 2, -1) for array in (weighted, weight)]
+    coarse_weighted, coarse_weight = (block.sum(axis=(1, 3)) for block in blocks)
+    # A block that is known in part is known: its weight is 1 at most, so that its values stay averages.
+    scale = np.minimum(coarse_weight, 1.0) / np.maximum(coarse_weight, 1e-12)
+    coarse = _pull(coarse_weighted * scale, coarse_weight * scale)
+    finer = _upscaled(coarse, height, width)
+    return weight * values + (1 - weight) * finer
+
+
+def _upscaled(coarse: Floats, height: int, width: int) -> Floats:
+    """Interpolate linearly between the centers of blocks, [h, w, 3]."""
+    for axis, size in ((0, height), (1, width)):
+        place = (np.arange(size) + 0.5) / 2 - 0.5
+        low = np.floor(place).astype(int)
+        share = (place - low).reshape(-1, *(1,) * (2 - axis))
+        low, high = np.clip(low, 0, coarse.shape[axis] - 1), np.clip(low + 1, 0, coarse.shape[axis] - 1)
+        coarse = (1 - share) * coarse.take(low, axis) + share * coarse.take(high, axis)
+    return coarse

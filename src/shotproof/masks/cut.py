@@ -1,0 +1,291 @@
+"""From a catalog of images to one with masks: each image is cut once, controlled, and left out if its mask is bad."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from shotproof.catalog.catalog import MASK, Catalog
+from shotproof.catalog.item_files import BOX
+from shotproof.core.errors import InputError, InsufficientData, UnreadableItem
+from shotproof.core.nouns import counted
+from shotproof.core.options import Checked, option
+from shotproof.core.records import Maker, Source
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.storage.store import Store, Writer, file_digests
+from shotproof.core.storage.whole_files import whole_file
+from shotproof.core.tables import check_output, conform
+from shotproof.masks.cutter import Box, Cutter, cutters
+from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
+from shotproof.media.images import open_image
+
+logger = logging.getLogger("shotproof")
+
+SIDE = 192  # pixels of the shorter side at which images are cut
+MASKS, CATALOG = "masks", "catalog.parquet"
+MEASURES = ("area", "box_area", "pieces", "border", "agreement")
+PIXEL_BOX = ("box_x", "box_y", "box_width", "box_height")  # columns: pixels of the images that were annotated
+CUB_SIDE = 500  # pixels of the longer side of CUB's images, in which its boxes are
+_PER_CHUNK, _PER_SEGMENT = 4, 64
+
+
+@dataclass(frozen=True)
+class CutSettings(Checked):
+    """How foregrounds are found.
+
+    Example:
+        >>> CutSettings(cutter="grabcut(iterations=2)").cutter
+        'grabcut(iterations=2)'
+    """
+
+    cutter: str = option("grabcut", "what finds the foreground: grabcut, onnx:FILE or hf:MODEL")
+    masks: Path | None = option(None, "folder of masks, named as the items are, in place of a cutter", path=True)
+    box_side: int | None = option(
+        None,
+        "longer side, in pixels, of the images that the boxes were drawn in; by default that of the files (CUB: 500)",
+        least=1,
+    )
+    thresholds: MaskThresholds = field(default_factory=MaskThresholds)
+
+
+@dataclass(frozen=True)
+class CutImage:
+    """Result for one image: the mask as PNG, its quality, and why it is left out; None if it is kept."""
+
+    png: bytes
+    quality: MaskQuality | None
+    failure: str | None
+
+
+def cut(
+    catalog: Catalog, folder: str | Path, settings: CutSettings | None = None, *, runtime: Runtime | None = None
+) -> Catalog:
+    """Find the foreground of each image, and write the masks with a catalog of the images that have a good one.
+
+    The same call resumes interrupted work: masks are cached by the content of the images.
+
+    Args:
+        catalog: images; boxes in the columns `box_x`, `box_y`, `box_width`, `box_height` help
+        folder: folder for the masks and their catalog
+        settings: how foregrounds are found
+        runtime: where and how to compute; None is the current runtime
+
+    Returns:
+        The catalog that was written. Images without a good mask are left out, and counted and named in its record.
+
+    Raises:
+        InputError: the items are not images, or a mask in the folder of masks has another shape than its image.
+        InsufficientData: no mask is good.
+    """
+    settings = settings or CutSettings()
+    if catalog.medium == "sound":
+        raise InputError("cut: expected images, found sounds: sounds are taken apart if they are mixtures")
+    folder, runtime = Path(folder), resolve(runtime)
+    check_output(folder / CATALOG)
+    boxes = _boxes(catalog, settings)
+    results = _read_masks(catalog, settings) if settings.masks else _cut_all(catalog, boxes, settings, runtime)
+    kept = [row for row, result in enumerate(results) if result.failure is None]
+    reasons = Counter(result.failure for result in results if result.failure is not None)
+    if not kept:
+        counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
+        raise InsufficientData(f"none of {counted(len(catalog), 'image')} has a good mask: {counts}")
+    names = [_mask_name(catalog.items[row]) for row in kept]
+    for row, name in zip(kept, names, strict=True):
+        path = folder / MASKS / name
+        if not (path.is_file() and path.read_bytes() == results[row].png):
+            with whole_file(path) as temporary:
+                temporary.write_bytes(results[row].png)
+    masked = _masked(catalog, kept, names, boxes, results, folder)
+    record = replace(
+        catalog.record,
+        sources={**catalog.record.sources, "catalog": Source(catalog.digest, catalog.record.name)},
+        stated_digest=None,
+        notes={**catalog.record.notes, "cutter": _maker(settings)},
+        dropped={**catalog.record.dropped, **dict(sorted(reasons.items()))},
+        skipped=(
+            *catalog.record.skipped,
+            *(
+                {"item": catalog.items[row], "reason": f"mask {result.failure}"}
+                for row, result in enumerate(results)
+                if result.failure is not None
+            ),
+        ),
+    )
+    masked = Catalog(masked.table, folder, record)
+    masked.write(folder / CATALOG)
+    return masked
+
+
+@dataclass(frozen=True)
+class _CutOne:
+    """Cuts one image in a worker process."""
+
+    cutter: Cutter
+
+    def __call__(self, task: tuple[Path, Box | None]) -> tuple[str, dict[str, Any]] | UnreadableItem:
+        path, box = task
+        try:
+            image = open_image(path, side=2 * SIDE)
+        except UnreadableItem as error:
+            return error
+        scale = SIDE / min(image.size)
+        width, height = (max(1, round(length * scale)) for length in image.size)
+        pixels = np.asarray(image.resize((width, height), Image.Resampling.BICUBIC))
+        mask = self.cutter.cut(pixels, box)
+        mirrored = self.cutter.cut(np.ascontiguousarray(pixels[:, ::-1]), box and box.mirrored())[:, ::-1]
+        return base64.b64encode(_png(mask)).decode(), MaskQuality.of(mask, mirrored, box).to_json()
+
+
+def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSettings, runtime: Runtime) -> list[CutImage]:
+    """Cut all images that the cache lacks."""
+    cutter = cutters.make(settings.cutter)
+    cutter.require_extras()
+    digests = file_digests(catalog.paths, runtime, on_error="skip").to_pylist()
+    keys = [
+        digest and hashlib.sha256(f"{digest} {None if box is None else tuple(box)}".encode()).hexdigest()
+        for digest, box in zip(digests, boxes, strict=True)
+    ]
+    name = hashlib.sha256(cutter.fingerprint.encode()).hexdigest()[:32]
+    store = Store(runtime.cache / "masks" / f"{cutter.name}-{name}" if runtime.cache else None)
+    known: dict[str, str] = store.lookup(keys)
+    first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key and key not in known}
+    rows = sorted(first_rows.values())
+    work = [(catalog.paths[row], boxes[row]) for row in rows]
+    with Writer(store, _PER_SEGMENT) as writer:
+        for row, result in zip(
+            rows, runtime.map(_CutOne(cutter), work, title="cutting images", chunk=_PER_CHUNK), strict=True
+        ):
+            if not isinstance(result, UnreadableItem):
+                known[str(keys[row])] = json.dumps(result)
+                writer.add_value(str(keys[row]), known[str(keys[row])])
+    return [_from_cache(known.get(key or ""), settings.thresholds) for key in keys]
+
+
+def _from_cache(text: str | None, thresholds: MaskThresholds) -> CutImage:
+    """Return a result; an image without one cannot be read."""
+    if text is None:
+        return CutImage(b"", None, "image unreadable")
+    png, measures = json.loads(text)
+    quality = MaskQuality(**measures)
+    return CutImage(base64.b64decode(png), quality, quality.fails(thresholds))
+
+
+def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
+    """Read masks that somebody else made: files in a folder, named as the items are, with any image extension."""
+    assert settings.masks is not None
+    if not settings.masks.is_dir():
+        raise InputError(f"masks: folder {settings.masks} does not exist")
+    files = {path.relative_to(settings.masks).with_suffix("").as_posix(): path for path in settings.masks.rglob("*")}
+    results = []
+    for item, path in zip(catalog.items, catalog.paths, strict=True):
+        stem = Path(item).with_suffix("")
+        file = files.get(stem.as_posix()) or files.get(stem.name)
+        if file is None:
+            results.append(CutImage(b"", None, "missing"))
+            continue
+        try:
+            mask_image, image = open_image(file).convert("L"), open_image(path)
+        except UnreadableItem:
+            results.append(CutImage(b"", None, "unreadable"))
+            continue
+        if mask_image.size != image.size:
+            raise InputError(
+                f"masks: {file} has {mask_image.width} x {mask_image.height} pixels, its image {path} has "
+                f"{image.width} x {image.height}: expected the same size"
+            )
+        mask = np.asarray(mask_image) > 127
+        quality = MaskQuality.of(mask, mask, None)
+        results.append(CutImage(_png(mask), quality, quality.fails(settings.thresholds)))
+    return results
+
+
+def _masked(
+    catalog: Catalog,
+    kept: Sequence[int],
+    names: Sequence[str],
+    boxes: Sequence[Box | None],
+    results: Sequence[CutImage],
+    folder: Path,
+) -> Catalog:
+    """Build the catalog of the images that are kept, with their masks, boxes and measures."""
+    table = catalog.moved_to(folder).table.take(pa.array(kept))
+    columns: dict[str, pa.Array] = {MASK: pa.array([f"{MASKS}/{name}" for name in names], pa.string())}
+    if any(box is not None for box in boxes):
+        for index, name in enumerate(BOX):
+            values = [None if (box := boxes[row]) is None else round(box[index], 6) for row in kept]
+            columns[name] = pa.array(values, pa.float64())
+    for name in MEASURES:
+        values = [getattr(results[row].quality, name) for row in kept]
+        columns[f"mask_{name}"] = pa.array(values, pa.float64())
+    for name, column in columns.items():
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        table = table.append_column(name, column)
+    return Catalog(table, folder, catalog.record)
+
+
+def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
+    """Return the box of each image as shares of its size; None if the catalog has none."""
+    if not set(PIXEL_BOX) <= set(catalog.table.column_names):
+        return [None] * len(catalog)
+    from shotproof.media.images import image_size
+
+    table = conform(catalog.table, dict.fromkeys(PIXEL_BOX, "number"), "catalog")
+    columns = (table.column(name).to_pylist() for name in PIXEL_BOX)
+    layout = catalog.record.layout
+    side = settings.box_side or (CUB_SIDE if layout is not None and layout.name == "cub" else None)
+    boxes: list[Box | None] = []
+    for item, path, (x, y, width, height) in zip(catalog.items, catalog.paths, zip(*columns, strict=True), strict=True):
+        if None in (x, y, width, height):
+            boxes.append(None)
+            continue
+        try:
+            size = image_size(path)
+        except UnreadableItem:
+            boxes.append(None)
+            continue
+        scale = 1.0 if side is None else max(size) / side
+        if scale == 1.0 or (x + width) * scale <= size[0] + 2:
+            full = size[0] / scale, size[1] / scale
+        else:  # an image that was smaller than `side`
+            full = x + width, (x + width) * size[1] / size[0]
+        box = Box(x / full[0], y / full[1], (x + width) / full[0], (y + height) / full[1])
+        if min(box) < -0.02 or max(box) > 1.02 or width <= 0 or height <= 0:
+            raise InputError(
+                f"catalog: the box of item '{item}' ({x:g}, {y:g}, {width:g} x {height:g}) is not inside its image of "
+                f"{size[0]} x {size[1]} pixels: if files were resized since, set box_side to the longer side they had"
+            )
+        boxes.append(Box(*(float(np.clip(value, 0, 1)) for value in box)))
+    return boxes
+
+
+def _mask_name(item: str) -> str:
+    """Name the file of an item's mask; names of items need not be names of files."""
+    return f"{hashlib.sha256(item.encode()).hexdigest()[:24]}.png"
+
+
+def _png(mask: np.ndarray[Any, Any]) -> bytes:
+    """Encode a mask as a PNG of one bit per pixel."""
+    buffer = io.BytesIO()
+    Image.fromarray(mask).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
+
+
+def _maker(settings: CutSettings) -> Mapping[str, Any]:
+    """Record what made the masks."""
+    if settings.masks is not None:
+        return {"masks": settings.masks.name}
+    made = Maker.of(cutters.make(settings.cutter))
+    return {"cutter": made.spelling}

@@ -1,0 +1,95 @@
+"""What can be measured of a mask, and what it must keep to, so that a bad one does not decide a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from shotproof.core.options import Checked, option
+from shotproof.masks.cutter import Box, Mask
+
+_SPECK = 0.02  # pieces smaller than this share of the mask are not counted
+
+
+@dataclass(frozen=True)
+class MaskThresholds(Checked):
+    """What a mask must keep to.
+
+    Example:
+        >>> MaskQuality(area=0.01, box_area=None, pieces=1, border=0.0, agreement=1.0).fails(MaskThresholds())
+        'small'
+    """
+
+    min_area: float = option(0.02, "smallest share of the image", least=0, most=1)
+    max_area: float = option(0.9, "largest share of the image", least=0, most=1)
+    min_box_area: float = option(0.2, "smallest share of the box, if there is one", least=0, most=1)
+    max_pieces: int = option(3, "largest number of separate pieces", least=1)
+    max_border: float = option(0.5, "largest share of the border of the image that it touches", least=0, most=1)
+    min_agreement: float = option(
+        0.7, "smallest overlap (intersection over union) with the mask of the mirrored image", least=0, most=1
+    )
+
+
+@dataclass(frozen=True)
+class MaskQuality:
+    """Measures of a mask.
+
+    area: share of the image; box_area: share of its box, None without one
+    pieces: number of separate pieces, without specks
+    border: share of the image's border that it touches
+    agreement: intersection over union with the mask that the cutter makes of the mirrored image
+    """
+
+    area: float
+    box_area: float | None
+    pieces: int
+    border: float
+    agreement: float
+
+    @classmethod
+    def of(cls, mask: Mask, mirrored: Mask, box: Box | None) -> MaskQuality:
+        """Measure a mask.
+
+        Args:
+            mask: [height, width]
+            mirrored: the mask of the mirrored image, mirrored back, [height, width]
+            box: around the foreground
+        """
+        height, width = mask.shape
+        box_area = None
+        if box is not None:
+            left, top, right, bottom = box.in_pixels(width, height)
+            box_area = float(mask[top:bottom, left:right].mean())
+        border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]])
+        union = (mask | mirrored).sum()
+        agreement = float((mask & mirrored).sum() / union) if union else 0.0
+        return cls(float(mask.mean()), box_area, _count_pieces(mask), float(border.mean()), agreement)
+
+    def fails(self, thresholds: MaskThresholds) -> str | None:
+        """Return, in a word, the first threshold that the mask does not keep to; None if it keeps to all."""
+        failures = {
+            "empty": self.area == 0,
+            "full": self.area == 1,
+            "small": self.area < thresholds.min_area,
+            "large": self.area > thresholds.max_area,
+            "fills little of its box": self.box_area is not None and self.box_area < thresholds.min_box_area,
+            "in pieces": self.pieces > thresholds.max_pieces,
+            "at the border": self.border > thresholds.max_border,
+            "unstable": self.agreement < thresholds.min_agreement,
+        }
+        return next((name for name, has_failed in failures.items() if has_failed), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the measures as plain values."""
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
+
+
+def _count_pieces(mask: Mask) -> int:
+    """Count the connected pieces, without specks."""
+    from scipy.ndimage import label
+
+    pieces, _ = label(mask)
+    sizes = np.bincount(pieces.ravel())[1:]
+    return int((sizes > _SPECK * mask.sum()).sum())
