@@ -52,8 +52,8 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     costs, why, thumbnails = page.find("p", **{"class": "missing"})
     assert "cost of planted attributes" in costs
     assert "tasks built from attributes or contexts" in costs
-    assert why.startswith("How support and query differ needs the attributes")
-    assert thumbnails == "The thumbnails and the choice of a classifier need JavaScript."
+    assert "needs the attributes of the items" in why
+    assert "need JavaScript" in thumbnails
 
 
 def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
