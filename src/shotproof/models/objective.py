@@ -40,7 +40,7 @@ class TaskBatch:
     support, query: items, [B, n, channels, height, width] and [B, m, ...]
     support_labels, query_labels: 0 to way - 1 within the task, [B, n] and [B, m]
     classes: index of each class of a task among the training classes, [B, way]
-    beside: further items of the training classes, as many as the objective's `items_beside`
+    extra_items: additional items of the training classes, as many as the objective's `items_beside`
     """
 
     support: Tensor
@@ -48,7 +48,7 @@ class TaskBatch:
     query: Tensor
     query_labels: Tensor
     classes: Tensor
-    beside: ClassBatch | None = None
+    extra_items: ClassBatch | None = None
 
     @property
     def way(self) -> int:

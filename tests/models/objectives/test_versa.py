@@ -52,7 +52,7 @@ def test_a_sure_classifier_is_a_linear_one_whatever_is_drawn() -> None:
         **{
             field.name: getattr(tasks, field.name).flip(0)
             for field in dataclasses.fields(tasks)
-            if field.name != "beside"
+            if field.name != "extra_items"
         },
     )
     assert loss_of(OBJECTIVE, net, turned).item() == pytest.approx(expected, abs=5e-3)

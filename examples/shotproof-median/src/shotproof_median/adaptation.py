@@ -10,7 +10,7 @@ from torch.nn import functional
 import shotproof as sp
 from shotproof.core.options import option
 from shotproof.learners.adaptation.adaptation import DecodedTasks
-from shotproof.learners.adaptation.descent import vectors_of
+from shotproof.learners.adaptation.descent import embedding_function
 from shotproof.models.network import FewShotNetwork
 
 
@@ -27,11 +27,11 @@ class MedianSteps(sp.Adaptation):
 
     def adapted_scores(self, model: sp.Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
         """Each task by itself, all at once: the network's own weights stay as they are."""
-        call = vectors_of(net)  # the network with other weights
+        embed = embedding_function(net)  # the network with other weights
         start = {name: each.detach() for name, each in net.named_parameters() if name.startswith("backbone.")}
 
         def scores(weights: dict[str, Tensor], support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-            vectors = call(weights, torch.cat([support, query]))
+            vectors = embed(weights, torch.cat([support, query]))
             return -torch.cdist(vectors[len(support) :], medians(vectors[: len(support)], labels, tasks.way), p=1)
 
         def loss(weights: dict[str, Tensor], support: Tensor, labels: Tensor) -> Tensor:

@@ -42,19 +42,19 @@ class Lite0Backbone(Backbone):
 
 
 class _Network(BackboneNetwork):
-    def __init__(self, whole: Any) -> None:
+    def __init__(self, network: Any) -> None:
         super().__init__()
-        del whole._fc  # the classifier of ImageNet
-        self.whole = whole
+        del network._fc  # the classifier of ImageNet
+        self.whole = network
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        whole = self.whole
-        current = whole._swish(whole._bn0(whole._conv_stem(items)))
-        maps, drop_rate = [current], whole._global_params.drop_connect_rate or 0.0
-        for index, block in enumerate(whole._blocks):
-            current = block(current, drop_connect_rate=drop_rate * index / len(whole._blocks))
+        network = self.whole
+        current = network._swish(network._bn0(network._conv_stem(items)))
+        maps, drop_rate = [current], network._global_params.drop_connect_rate or 0.0
+        for index, block in enumerate(network._blocks):
+            current = block(current, drop_connect_rate=drop_rate * index / len(network._blocks))
             if current.shape[-1] == maps[-1].shape[-1]:
                 maps.pop()  # only the last map of each size is kept
             maps.append(current)
-        maps[-1] = whole._swish(whole._bn1(whole._conv_head(current)))
+        maps[-1] = network._swish(network._bn1(network._conv_head(current)))
         return maps

@@ -39,9 +39,9 @@ class TimmBackbone(Backbone):
 
     def network(self, channels: int) -> BackboneNetwork:
         """Load the model with its weights."""
-        whole = self._build_blank()
-        _load(whole, self._weights_path(whole.pretrained_cfg), self.model)
-        return _Network(whole, self.model)
+        network = self._build_blank()
+        _load(network, self._weights_path(network.pretrained_cfg), self.model)
+        return _Network(network, self.model)
 
     def blank(self, channels: int, architecture: Mapping[str, Any]) -> BackboneNetwork:
         """Build the model without its weights."""
@@ -100,9 +100,9 @@ class TimmBackbone(Backbone):
 
 
 class _Network(BackboneNetwork):
-    def __init__(self, whole: Any, model: str) -> None:
+    def __init__(self, network: Any, model: str) -> None:
         super().__init__()
-        self.whole, self.model = whole, model
+        self.whole, self.model = network, model
 
     def stages(self, items: Tensor) -> list[Tensor]:
         # Not every model of timm can return its stages; all can return the maps before the pool.
@@ -126,7 +126,7 @@ class _Network(BackboneNetwork):
         return patches.reshape(*patches.shape[:2], side, side)
 
 
-def _load(whole: Any, path: Path, model: str) -> None:
+def _load(network: Any, path: Path, model: str) -> None:
     """Load weights into a model; a classifier in the file is ignored."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -135,10 +135,10 @@ def _load(whole: Any, path: Path, model: str) -> None:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
         raise InputError(f"cannot read weights {path} of model '{model}': {first_line(error)}") from error
-    expected: dict[str, torch.Tensor] = whole.state_dict()
+    expected: dict[str, torch.Tensor] = network.state_dict()
     missing = sorted(
         name for name, tensor in expected.items() if name not in loaded or loaded[name].shape != tensor.shape
     )
     if missing:
         raise InputError(f"weights {path} lack {len(missing)} tensors of model '{model}', e.g. {missing[0]}")
-    whole.load_state_dict({name: loaded[name] for name in expected})
+    network.load_state_dict({name: loaded[name] for name in expected})

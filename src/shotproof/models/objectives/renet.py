@@ -56,7 +56,7 @@ class RelationalEmbedding(TaskObjective):
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
         """Compute the loss of the tasks, of the queries' training classes, and of the additional items."""
-        assert batch.beside is not None
+        assert batch.extra_items is not None
         head, count = cast("_Head", net.head), batch.support.shape[1]
         maps = torch.cat(self.encode_batch(net, batch), 1)
         maps = head.relate(maps.flatten(0, 1)).view_as(maps)
@@ -64,9 +64,9 @@ class RelationalEmbedding(TaskObjective):
         task_loss = self.task_loss(scores, batch.query_labels)
         pooled = center_channels(maps[:, count:], 2).mean((3, 4))
         query_loss = self.task_loss(head.classifier(pooled), batch.query_classes)
-        beside_vectors = head.relate(net(batch.beside.items, "maps")).mean((2, 3))
-        beside_loss = functional.cross_entropy(head.classifier(beside_vectors), batch.beside.labels)
-        return self.task_weight * task_loss + query_loss + beside_loss
+        extra_vectors = head.relate(net(batch.extra_items.items, "maps")).mean((2, 3))
+        extra_loss = functional.cross_entropy(head.classifier(extra_vectors), batch.extra_items.labels)
+        return self.task_weight * task_loss + query_loss + extra_loss
 
     def _scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """Compute the scores from maps after self-correlation."""
