@@ -41,7 +41,7 @@ def test_a_strict_reader_refuses_what_the_schema_does_not_have() -> None:
 
 def test_whole_records_have_every_field_and_others_what_differs() -> None:
     assert plain(Cup(2.0)) == {"size": 2.0}
-    assert plain(Cup(float("nan")), whole=True) == {"size": None, "label": None, "spoons": []}
+    assert plain(Cup(float("nan")), complete=True) == {"size": None, "label": None, "spoons": []}
 
 
 @pytest.mark.parametrize(

@@ -23,24 +23,24 @@ _PLAIN_TYPES = {int, float, bool, str, type(None)}
 _NUMBER_TYPES: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}  # accepts NumPy numbers
 
 
-def plain(value: Any, *, whole: bool = False) -> Any:
+def plain(value: Any, *, complete: bool = False) -> Any:
     """Convert a value to plain values for JSON: records and tuples become tables and lists, a path becomes its name.
 
     Args:
         value: the value to convert
-        whole: include every field of a record, and write NaN as null; otherwise, fields at their default are left out
+        complete: include every field of a record, and write NaN as null; otherwise, defaults are left out
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
         kept_fields = (
-            (field, entry) for field, entry in fields if whole or (entry != default_of(field) and entry is not None)
+            (field, entry) for field, entry in fields if complete or (entry != default_of(field) and entry is not None)
         )
-        return {field.name: plain(entry, whole=whole) for field, entry in kept_fields}
+        return {field.name: plain(entry, complete=complete) for field, entry in kept_fields}
     if isinstance(value, Mapping):
-        return {str(key): plain(entry, whole=whole) for key, entry in value.items()}
+        return {str(key): plain(entry, complete=complete) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(entry, whole=whole) for entry in value]
-    if whole and isinstance(value, float) and math.isnan(value):
+        return [plain(entry, complete=complete) for entry in value]
+    if complete and isinstance(value, float) and math.isnan(value):
         return None
     if value is None or isinstance(value, bool | int | float | str):
         return value

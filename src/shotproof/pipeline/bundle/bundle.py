@@ -125,7 +125,7 @@ class Bundle:
 
     def to_json(self) -> dict[str, Any]:
         """Convert to plain values, including every field."""
-        return {"kind": KIND, "format": FORMAT, **plain(self, whole=True)}
+        return {"kind": KIND, "format": FORMAT, **plain(self, complete=True)}
 
     def to_text(self) -> str:
         """Return the text of the manifest file."""
