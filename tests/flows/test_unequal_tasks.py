@@ -97,7 +97,7 @@ def test_all_intervals_are_given_or_refused_in_words(tasks: TaskSet, data: tuple
 
 def test_a_plan_says_what_it_needs(data: tuple[Catalog, Features]) -> None:
     catalog, features = data
-    with pytest.raises(InputError, match="pilot: expected one way in all tasks, found 5 to 6"):
+    with pytest.raises(InputError, match=r"pilot: expected .* way in all tasks, found 5 to 6"):
         Pilot.of(evaluate(variable(catalog), features, "ncc"))
     with pytest.raises(InputError, match="pilot: expected one number of queries in all tasks, found 0 to"):
         Pilot.of(evaluate(unequal(catalog), features, "ncc"))
@@ -166,4 +166,5 @@ def test_the_command_line_says_which_sizes_apply(data: tuple[Catalog, Features],
     assert "90 meta-dataset tasks, 5 to 12 ways, 1 to" in plain.stdout
     assert "does not apply" not in plain.output
     told = CliRunner().invoke(app, [*command, "--way", "7", *output])
-    assert "note: sampler 'meta-dataset' has its own rules: --way 7 does not apply" in told.output
+    assert "note: sampler 'meta-dataset'" in told.output
+    assert "--way 7 does not apply" in told.output

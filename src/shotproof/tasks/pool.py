@@ -57,7 +57,7 @@ class ItemPool:
         """Return the class of each position."""
         return np.repeat(np.arange(len(self.classes)), self.sizes)
 
-    def kept(self, keep: BoolArray) -> ItemPool:
+    def keep_only(self, keep: BoolArray) -> ItemPool:
         """Keep only the positions of the mask `keep`; every class stays, even if it becomes empty."""
         sizes = np.bincount(self.class_of[keep], minlength=len(self.classes))
         return ItemPool(
@@ -98,7 +98,7 @@ class ItemPool:
         """Keep only the classes with at least this number of items."""
         large = self.sizes >= items
         classes = [self.classes[c] for c in np.flatnonzero(large)]
-        return replace(self.kept(large[self.class_of]), classes=classes, offsets=_offsets(self.sizes[large]))
+        return replace(self.keep_only(large[self.class_of]), classes=classes, offsets=_offsets(self.sizes[large]))
 
     def task_rows(
         self,

@@ -118,7 +118,8 @@ class Sampler(Component, ABC):
     def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
         """Reject a catalog of one split that is too small, whatever its attributes and features are.
 
-        This is called before these are computed. Samplers without the option `skip_small_classes` can use classes of any size.
+        This is called before these are computed. Samplers without the option `skip_small_classes` can use classes of
+        any size.
         """
         if hasattr(self, "skip_small_classes"):
             ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
@@ -158,17 +159,17 @@ class Sampler(Component, ABC):
         return {self.name: self}
 
     @classmethod
-    def with_options(cls, name: str, given: Mapping[str, Any]) -> Self:
+    def with_options(cls, name: str, values: Mapping[str, Any]) -> Self:
         """Build the sampler from these options. Raise InputError with the closest name if an option is unknown."""
         names = [option.name for option in cls.options()]
-        for key in given:
+        for key in values:
             matches = difflib.get_close_matches(key, [*names, *_SAMPLE_ARGUMENTS], n=1)
             if key not in names and matches and matches[0] in _SAMPLE_ARGUMENTS:
                 raise InputError(
                     f"sampler '{name}' has no option '{key}': '{matches[0]}' is not set by the sampler's options but "
                     f"beside them, as in sample(catalog, '{name}', {matches[0]}=...)"
                 )
-        return super().with_options(name, given)
+        return super().with_options(name, values)
 
 
 class BoundSampler(ABC, Generic[SamplerType]):

@@ -62,7 +62,7 @@ class Checkpoint(TrainingState):
         for name, tensor in tensors.items():
             part, _, rest = name.partition("/")
             if part not in parts:
-                begins = ", ".join(f"{known}/" for known in parts)
+                begins = ", ".join(f"{expected}/" for expected in parts)
                 raise InputError(f"checkpoint {path}, tensor '{name}': expected a name that begins with {begins}")
             parts[part][rest] = tensor
         return cls(**vars(state), **parts)

@@ -112,7 +112,7 @@ class BoundFewStab(BoundSampler[FewStab]):
         assert inputs.attributes is not None
         held_words = inputs.attributes.of(inputs.catalog)
         all_items = ItemPool.of(inputs.catalog)
-        pool = all_items.kept(held_words.known[all_items.rows])
+        pool = all_items.keep_only(held_words.known[all_items.rows])
         self.items_unknown = len(all_items.items) - len(pool.items)
         self.pool = pool.fitting(self.shape, sampler.skip_small_classes)
         self.words = held_words.words
