@@ -41,8 +41,8 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         read_site(tmp_path)
     catalog = make_catalog(tmp_path)
     catalog.write(tmp_path / "catalog.parquet")
-    with pytest.raises(InputError, match="is a file: expected the folder of a run"):
+    with pytest.raises(InputError, match="is a file: expected a run folder"):
         read_site(tmp_path / "catalog.parquet")
     make_tasks(catalog).write(tmp_path / "tasks.parquet")
-    with pytest.raises(InputError, match="no results on its task sets"):
+    with pytest.raises(InputError, match="no results for its task sets"):
         read_site(tmp_path)

@@ -99,7 +99,7 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Study]) ->
     [
         (
             ('on = ["pixels"]', 'on = "pixel"'),
-            "[evaluate], method 'ncc', on: 'pixel' is not among the encoders of [fea",
+            "[evaluate], method 'ncc', on: 'pixel' is not among the encoders",
         ),
         (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc', on: expected a list of text or"),
         (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks with 3 shots: expec"),
@@ -109,7 +109,7 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Study]) ->
         ),
         (
             ('on = "nets/anil-1.model"', 'on = "anil-1.model"'),
-            "[evaluate], method 'anil', on: 'anil-1.model' is not among",
+            "[evaluate], method 'anil', on: 'anil-1.model' is not",
         ),
         (('"model:nets/dn4.model", ', '"model:nets/dn4.model", on = "pixels", '), "[evaluate], method 'model:"),
         (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),

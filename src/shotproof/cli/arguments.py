@@ -29,9 +29,7 @@ Compared = Annotated[
 WAY = typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")
 SHOT = typer.Option(min=1, max=limits.SHOT.most, help="Support items per class.")
 QUERY = typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")
-Seed = Annotated[
-    int, typer.Option(min=0, max=limits.SEED.most, help="Random seed of the tasks and of methods that use randomness.")
-]
+Seed = Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="Random seed.")]
 OutputPage = Annotated[Path | None, typer.Option("--output", "-o", help="Page to write.")]
 Level = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
 MetricName = Annotated[str, typer.Option(help="Metric of statements, ranks and pairs: acc or wacc.")]

@@ -150,7 +150,7 @@ def test_the_same_tasks_are_drawn_for_both_but_those_that_are_searched(sound: Pr
 
 def test_the_command_says_what_it_chose_and_what_is_missing(sound: Printed) -> None:
     assert "not measured contexts: no column of the catalog looks like contexts" in sound.stderr
-    assert "not measured semantic: the data has no hierarchy: give --class-distances FILE" in sound.stderr
+    assert "not measured semantic: the data has no hierarchy of classes: add --class-distances FILE" in sound.stderr
     assert "random-10-shot" in sound.stdout
     assert sound.card.verdict[0] in sound.stdout
     assert "This is a quick card" in sound.stdout
@@ -180,7 +180,7 @@ def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, 
     with runtime(workers=1, cache=None):
         found = profile(folder / "catalog.parquet", tmp_path / "out", **given, query=4, tasks=20, quick=True)  # type: ignore[arg-type]
     (missing,) = [axis for axis in found.card.missing if axis.name == "fewstab"]
-    assert missing.reason.startswith("5 ways are too many, --way 3 would do: 5 ways need 5 different eligible words")
+    assert missing.reason.startswith("5 ways are too many, but --way 3 is possible: 5 ways need 5 different eligible words")
 
 
 def test_the_schema_is_printed() -> None:

@@ -75,5 +75,5 @@ def test_stages_are_encoders_of_their_own_and_are_on_the_page(experiment: Path) 
     assert done.compare().encoders == ["hf:net", "hf:net(stage=1)", "hf:net(stage=3)"]
     assert "hf:net: random - fewstab, 3-way 1-shot" in done.page.read_text()
     experiment.write_text(text.replace("stages = [1, 3]", "stages = [5]"))
-    with pytest.raises(InputError, match=r"\[features\], stages: encoder 'hf:.*' has 4 stages, found 5"):
+    with pytest.raises(InputError, match=r"\[features\], stages: encoder 'hf:.*' has 4 stages, but stage 5"):
         run(experiment, dry_run=True)

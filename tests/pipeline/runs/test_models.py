@@ -98,7 +98,7 @@ def test_with_adaptations_alone_nothing_is_encoded(folder: Path) -> None:
     ("change", "expected"),
     [
         (('model = "first.model"', ""), "[evaluate], methods: 'finetune(steps=1)' adapts a network: name a model, mo"),
-        ((', "finetune(steps=1)"', ""), "[evaluate], model: no method adapts a network: take the model as an encoder"),
+        ((', "finetune(steps=1)"', ""), "[evaluate], model: no method adapts a network: use the model as an encoder"),
         (("first.model", "frist.model"), "[evaluate], model: model "),
         (('model = "first.model"', 'model = "first.model"\nmodels = ["anil.model"]'), "[evaluate]: expected either"),
         (('model = "first.model"', 'models = ["anil.model", "anil.model"]'), "[evaluate], models: expected each once"),

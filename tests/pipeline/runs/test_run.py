@@ -145,7 +145,7 @@ def test_a_folder_that_is_removed_in_the_middle_is_told_so(experiment: Path, ste
         if line.startswith(step):
             shutil.rmtree(experiment.parent / "out")
 
-    with pytest.raises(WriteFailed, match="out was removed or replaced while the run was at work in it"):
+    with pytest.raises(WriteFailed, match="out was removed or replaced"):
         run(experiment, tell=remove)
 
 

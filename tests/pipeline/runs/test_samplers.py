@@ -93,7 +93,7 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
 def test_like_needs_the_same_shots(experiment: Path) -> None:
     samplers = 'samplers = ["random", { name = "hardest", like = "random", shots = [3] }]'
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
-    with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks of 3 shots and seed 0"):
+    with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks with 3 shots and seed 0"):
         run(experiment)
 
 

@@ -139,9 +139,9 @@ def test_it_is_read_with_defaults(folder: Path, table: str, expected: TuneOn) ->
     ("change", "expected"),
     [
         (('split = "val"', 'splits = "val"'), "[evaluate.tune_on]: unknown key 'splits': did you mean 'split'"),
-        (('split = "val", ', ""), "[evaluate.tune_on]: the key 'split' is missing: the split of the validation tasks"),
+        (('split = "val", ', ""), "[evaluate.tune_on]: the key 'split' is missing"),
         (('split = "val"', 'split = "vla"'), "[evaluate.tune_on]: unknown split 'vla': did you mean 'val'"),
-        (('split = "val"', 'split = "test"'), "[evaluate.tune_on]: split 'test' is that of the tasks of sampler"),
+        (('split = "val"', 'split = "test"'), "[evaluate.tune_on]: split 'test' is also evaluated"),
         (('split = "val"', 'split = "train"'), f"[evaluate.tune_on]: model '{FIRST}' was trained on "),
         (
             ("tasks = 3", "tasks = 0"),
