@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from shotproof.analysis.explored_tasks import NONE, ExploredTasks, confusion, reasons_of
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clips_of
+from shotproof.catalog.item_files import item_files
 from shotproof.core.errors import UnreadableItem
-from shotproof.media.clip import read_clip
-from shotproof.report.pages.album import is_sound, playable, spectrogram, thumbnail
+from shotproof.media.clip import is_sound, read_clip
+from shotproof.media.unwritten import ItemFile
+from shotproof.report.pages.album import playable, spectrogram, thumbnail
 from shotproof.report.pages.render import TEMPLATES
 from shotproof.results.answers import Answers
 from shotproof.version import __version__
@@ -71,7 +72,7 @@ class Site:
     def __init__(self, title: str, sets: Sequence[ExploredSet], catalogs: Sequence[Catalog]) -> None:
         self.title, self.sets, self.catalogs = title, sets, catalogs
         self._static = {path.name: path for path in sorted(STATIC.iterdir())} | {"page.css": TEMPLATES / "page.css"}
-        self._clips = [clips_of(catalog) for catalog in catalogs]
+        self._clips = [item_files(catalog) for catalog in catalogs]
         self._columns = [_columns(task_set.tasks) for task_set in sets]
         self._decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
         self._image = lru_cache(maxsize=THUMBNAILS_KEPT)(self._make_image)
@@ -177,7 +178,7 @@ class Site:
         self,
         catalog: int,
         row: int,
-        encode_image: Callable[[Path], bytes] | None,
+        encode_image: Callable[[ItemFile], bytes] | None,
         encode_sound: Callable[[Any], bytes],
     ) -> bytes | None:
         """Decode an item and encode it again, so that a catalog that names other files cannot leak their bytes."""
@@ -188,7 +189,7 @@ class Site:
             with self._decoding:
                 if is_sound(clip):
                     return encode_sound(read_clip(clip))
-                return None if encode_image is None else encode_image(self.catalogs[catalog].paths[row])
+                return None if encode_image is None else encode_image(clip)
         except UnreadableItem:
             return None
 

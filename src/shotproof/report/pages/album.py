@@ -6,18 +6,17 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clips_of
+from shotproof.catalog.item_files import item_files
 from shotproof.core.errors import UnreadableItem
-from shotproof.media.clip import RATE, SOUND_EXTENSIONS, Samples, read_clip, soundfile_module
+from shotproof.media.clip import RATE, Samples, is_sound, read_clip, soundfile_module
 from shotproof.media.images import open_image
-from shotproof.media.mixture import Clip
+from shotproof.media.unwritten import ItemFile
 
 CONTEXT = "context"
 # A page stays at 4 MB of images, or 7 MB of sounds.
@@ -54,7 +53,7 @@ class Album:
     sounds: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     _thumbnails: dict[tuple[str, str], Thumbnail] = field(default_factory=dict)  # by the catalog's digest and the item
-    _clips: dict[str, list[Clip]] = field(default_factory=dict)  # by the catalog's digest
+    _clips: dict[str, Sequence[ItemFile]] = field(default_factory=dict)  # by the catalog's digest
 
     def thumbnails(self, items: Sequence[str], catalog: Catalog, column: str = CONTEXT) -> list[Thumbnail]:
         """Embed the items that are new, and return the thumbnails of all.
@@ -90,20 +89,20 @@ class Album:
                 image, sound = spectrogram(samples), len(self.sounds)
                 self.sounds.append(_data_uri("audio/mpeg", playable(samples)))
             else:
-                image = thumbnail(catalog.paths[row])
+                image = thumbnail(clip)
         except UnreadableItem:
             self.unreadable.append(item)
             return Thumbnail(item, None, None, item)
         self.images.append(_data_uri("image/jpeg", image))
         return Thumbnail(item, len(self.images) - 1, sound, item)
 
-    def _clips_of(self, catalog: Catalog) -> list[Clip]:
+    def _clips_of(self, catalog: Catalog) -> Sequence[ItemFile]:
         if catalog.digest not in self._clips:
-            self._clips[catalog.digest] = clips_of(catalog)
+            self._clips[catalog.digest] = item_files(catalog)
         return self._clips[catalog.digest]
 
 
-def thumbnail(path: Path, side: int = THUMBNAIL_SIDE) -> bytes:
+def thumbnail(path: ItemFile, side: int = THUMBNAIL_SIDE) -> bytes:
     """Shrink an image to a JPEG of at most `side` x `side` pixels."""
     image = open_image(path, side=side)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
@@ -140,11 +139,6 @@ def _describe(item: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumb
     value = catalog.table.column(column)[row].as_py()
     context = None if value in (None, "") else str(value)
     return replace(item, about=f"{name} in {context}" if context else name, context=context)
-
-
-def is_sound(clip: Clip) -> bool:
-    """Return whether an item is a sound, by the suffix of its file."""
-    return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
 
 
 def _jpeg(image: Image.Image) -> bytes:
