@@ -99,7 +99,7 @@ def test_a_plan_says_what_it_needs(data: tuple[Catalog, Features]) -> None:
     catalog, features = data
     with pytest.raises(InputError, match=r"pilot: expected .* way in all tasks, found 5 to 6"):
         Pilot.of(evaluate(variable(catalog), features, "ncc"))
-    with pytest.raises(InputError, match="pilot: expected one number of queries in all tasks, found 0 to"):
+    with pytest.raises(InputError, match=r"pilot: expected .* number of queries in all tasks, found 0 to"):
         Pilot.of(evaluate(unequal(catalog), features, "ncc"))
 
 

@@ -295,7 +295,9 @@ def sample(
     unused = [role for role, value in data.items() if value is not None and role not in sampler.takes]
     if unused:
         warnings.warn(f"sampler '{sampler.name}' does not use {' and '.join(unused)}", UserWarning, stacklevel=2)
-    inputs: dict[str, Any] = {role: value for role, value in data.items() if role in sampler.takes and value is not None}
+    inputs: dict[str, Any] = {
+        role: value for role, value in data.items() if role in sampler.takes and value is not None
+    }
     bound = sampler.bind(catalog.in_split(split), TaskShape(way, shot, query), seed, **inputs)
     available = bound.available()
     tasks = (tasks or TASKS) if available is None else min(tasks or available, available)
