@@ -24,6 +24,8 @@ from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_n
 MOST_SENTENCES = 5
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
 _TASKS = {"unbalanced": "tasks with unequal queries"}
+# Words that begin a phrase in lower case; names of classifiers keep theirs.
+_LOWERCASE_STARTS = ("all", "both", "the", "on", "with", "without", "if")
 _NAMED = 3  # classifiers listed by name; the others are counted
 
 # What a classifier relies on if it conclusively loses more than the placebo does, by axis.
@@ -31,6 +33,15 @@ _RELIED_ON = {
     "attributes": "attributes",
     "contexts": "the {context}",
     "conditions": "what distinguishes the conditions",
+}
+
+# What is done to items in task sets of the axis `changes`, by change; others are `with CHANGE applied`.
+_CHANGED = {
+    "only-foreground": "without the background",
+    "only-background": "with the background alone",
+    "mixed-same": "on the background of another item of the class",
+    "mixed-random": "if only the background changes, to that of any item",
+    "mixed-rival": "if only the background changes, to that of another class of the task",
 }
 
 # Another encoder to try if only one was tested, by medium.
@@ -102,8 +113,8 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             )
             steps.append(
                 Step(
-                    f"To settle whether accuracy is lost on {label} tasks, use more of them, in a number fixed in "
-                    "advance (a test repeated until it is conclusive is not valid):",
+                    f"To settle whether accuracy is lost {condition(label, axis)}, use more tasks, in a number fixed "
+                    "in advance (a test repeated until it is conclusive is not valid):",
                     setting,
                 )
             )
@@ -180,7 +191,8 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
         at_chance = verdict.at_chance
         start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
         return f"{start} {_agree(at_chance, 'is', 'are')} at chance, so {_no_skill_to_lose(at_chance)}."
-    start = f"On {verdict.loss.label} tasks ({design})" if len(group) == 1 else f"On {design} tasks"
+    where = _capitalized(condition(verdict.loss.label, verdict.loss.axis))
+    start = f"{where} ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
         return _inconclusive_statement(comparison, verdict, start)
     sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
@@ -216,7 +228,9 @@ def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str
         amount = f"{_format_lost_share(verdict)} of {their} {metric} above chance{_points_in_parentheses(verdict)}"
         yield f"{they if shortcuts else f'{start}, {subject}'} {lose} {amount}{compared}."
     else:
-        amounts = listed([f"{_format_lost_share(member)} on {member.loss.label} tasks" for member in group])
+        amounts = listed(
+            [f"{_format_lost_share(member)} {condition(member.loss.label, member.loss.axis)}" for member in group]
+        )
         end = compared if shortcuts else ""
         yield f"Of {their} {metric} above chance, {they.lower()} {lose} {amounts}{end}."
     if several and any(_skill_shares(member)[member.losing[0]].mean > 100 for member in group):
@@ -372,7 +386,7 @@ def _none_of(count: int) -> str:
 def _capitalized(phrase: str) -> str:
     """Write a phrase as the start of a sentence; names of classifiers keep their case."""
     first, _, rest = phrase.partition(" ")
-    return f"{first.capitalize()} {rest}" if first in ("all", "both", "the") and rest else phrase
+    return f"{first.capitalize()} {rest}" if first in _LOWERCASE_STARTS and rest else phrase
 
 
 def _no_skill_to_lose(classifiers: Sequence[Classifier]) -> str:
@@ -382,6 +396,15 @@ def _no_skill_to_lose(classifiers: Sequence[Classifier]) -> str:
 def _these_only(medium: str | None) -> str:
     """Limit a statement to the items that were used, as the sampler interval requires."""
     return f"valid for these {nouns(medium)} only"
+
+
+def condition(label: str, axis: str | None) -> str:
+    """Say what is special about a task set, e.g. `on fewstab tasks` or `with blur applied`."""
+    if axis != "changes":
+        return f"on {_TASKS.get(label, f'{label} tasks')}"
+    change, _, place = label.partition(" on ")
+    name = change.partition("(")[0]
+    return f"{_CHANGED.get(name, f'with {change} applied')}{f' on {place}' if place else ''}"
 
 
 def _compared_with(reference: str, has_placebo: bool) -> str:
@@ -506,10 +529,10 @@ def axis_sentence(
             f"On {axis.way}-way {axis.shot}-shot random tasks, its accuracy is {_format_percent(accuracy['acc'])} on "
             f"average and {_format_percent(accuracy['wacc'])} on the worst class of a task.{chance}"
         )
-    tasks = _TASKS.get(axis.name, f"{axis.name} tasks")
+    where = condition(axis.name, axis.axis)
     lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
-        return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose on {tasks}."
+        return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose {where}."
     has_placebo = "excess" in axis.estimates
     compared = _compared_with(axis.reference.sampler, has_placebo)
     shortcut = _RELIED_ON.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
@@ -518,12 +541,12 @@ def axis_sentence(
     if axis.conclusion == "+":
         relies = f"It relies on {shortcut}. " if shortcut else ""
         points = _format_points(lost)
-        return f"{relies}On {tasks}, it loses {_format_percent(share)} {skill} ({points}){compared}.{basis}"
+        return f"{relies}{_capitalized(where)}, it loses {_format_percent(share)} {skill} ({points}){compared}.{basis}"
     if axis.conclusion == "-":
         gain = _format_points(lost.negated())
         compared = ", beyond the gain on a placebo" if has_placebo else compared
-        return f"On {tasks}, it does better, not worse: it gains {gain}{compared}.{basis}"
-    question = f"whether it relies on {shortcut}" if shortcut else f"whether it loses any {_METRICS[metric]} on {tasks}"
+        return f"{_capitalized(where)}, it does better, not worse: it gains {gain}{compared}.{basis}"
+    question = f"whether it relies on {shortcut}" if shortcut else f"whether it loses any {_METRICS[metric]} {where}"
     if math.isnan(lost.low + lost.high):
         return f"The data does not show {question}: {lost.refused}."
     loss = _loss_between(lost.low, lost.high, "", axis.reference.sampler, has_placebo)
@@ -532,7 +555,7 @@ def axis_sentence(
         return f"{corrected}, the data does not show {question}. Without the correction, {loss}.{basis}"
     if _loses_little(axis):
         most = f"{percent(max(axis.at_most or 0.0, 0.0))}% {skill}"
-        return f"On {tasks}, it loses at most {most}{compared}.{basis}"
+        return f"{_capitalized(where)}, it loses at most {most}{compared}.{basis}"
     settled = _settling_sentence(needed if lost.mean > 0 else None, medium, lost.covers)
     return f"The data does not show {question}. {_capitalized(loss)}.{basis}{settled}"
 

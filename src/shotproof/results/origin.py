@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -222,9 +221,12 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     by_digest: dict[str | None, str] = {}
     for origin, label in zip(origins, labels, strict=True):
         by_digest.setdefault(origin.tasks_digest, label)  # several sets of the same tasks: the first
-    repeated = Counter((origin.design, label, origin.seed) for origin, label in zip(origins, labels, strict=True))
+    changed_from: dict[tuple[Design, str, int | None], set[str | None]] = {}
+    for origin, label in zip(origins, labels, strict=True):
+        changed_from.setdefault((origin.design, label, origin.seed), set()).add(origin.like)
     is_of_another = [
-        origin.sampler == PLACEBO or (origin.axis == "changes" and repeated[origin.design, label, origin.seed] > 1)
+        origin.sampler == PLACEBO
+        or (origin.axis == "changes" and len(changed_from[origin.design, label, origin.seed]) > 1)
         for origin, label in zip(origins, labels, strict=True)
     ]
     return [

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import NAME, OPTIONAL, REQUIRED, Catalog
+from shotproof.catalog.changed_catalog import LAYERS, LAYERS_HINT
 from shotproof.catalog.layout import layouts
 from shotproof.comparison.card import MissingAxis
 from shotproof.core.errors import InputError, InsufficientData
@@ -46,6 +47,12 @@ QUICK = 10  # factor by which a quick profile has fewer tasks
 BASELINES = ("cosine", "ncc", "ridge", "knn")  # heads on the same features
 PLAIN_ENCODERS = {"image": "pixels", "sound": "logmel"}  # features without a network, for one baseline
 USUAL_ENCODERS = {"image": "lite0", "sound": "logmel"}
+RANDOM = "random"
+# Changes of one thing in the items, at their usual severity.
+CHANGES = {
+    "image": ("noise", "blur", "light", "color", "compression", "rotation"),
+    "sound": ("sound-noise", "band", "gain", "reverberation"),
+}
 UNBALANCED = "random(query_dirichlet=2)"  # as in the α-TIM paper
 TEST = "test"
 CONTEXT = "context"
@@ -208,7 +215,37 @@ class _PlanBuilder:
             missing.append(MissingAxis("semantic", "the data has no hierarchy of classes: add --class-distances FILE"))
         else:
             draws.append(self._draw(f"semantic(class_distances={str(self._path(distances))!r})"))
+        changed = self._choose_changes()
+        if isinstance(changed, MissingAxis):
+            missing.append(changed)
+        else:
+            draws += changed
+            missing += self._missing_backgrounds()
         return draws, missing
+
+    def _choose_changes(self) -> list[Draw] | MissingAxis:
+        """Return the sets whose items are changed, one change each, or why there are none."""
+        medium = self.catalog.medium
+        if self.options.features is not None or not self._has_files or medium is None:
+            return MissingAxis("changes", "changed items must be encoded: give an encoder and the files of the items")
+        if self.options.quick:
+            return MissingAxis("changes", "a quick profile leaves changed items out, since each must be encoded")
+        draws = [self._draw(f"changed(change={change!r})", like=RANDOM) for change in CHANGES[medium]]
+        if self._can_take_apart:
+            pasted = self._draw("changed(change='mixed-same')", like=RANDOM)
+            background = self._draw("changed(change='only-background')", like=RANDOM)
+            draws += [background, pasted, self._draw("changed(change='mixed-rival')", like=str(pasted.sampler))]
+        return draws
+
+    @property
+    def _can_take_apart(self) -> bool:
+        """Return whether foreground and background of the items are known."""
+        column = LAYERS[self.catalog.medium or "image"]
+        return column in self.catalog.table.column_names
+
+    def _missing_backgrounds(self) -> list[MissingAxis]:
+        """Return the axis of backgrounds, with what would give it, if the items cannot be taken apart."""
+        return [] if self._can_take_apart else [MissingAxis("background", LAYERS_HINT)]
 
     def classifiers(self) -> tuple[FeaturesSection, EvaluateSection]:
         """Return the sections of features and methods: the classifier, and baselines on its features and plain ones."""
