@@ -141,7 +141,7 @@ def test_interrupted_mixing_goes_on_where_it_stopped(world: Path) -> None:
         ),
         (
             (('"mapping.csv"', '"esc5"'),),
-            "[mix], mapping: mapping esc5 is no file, nor one that comes with Shotproof: did",
+            "[mix], mapping: mapping esc5 is ",
         ),
         ((('"mapping.csv"', '"esc50"'),), "[mix]: mapping: no recording has the foreground 'breathing'"),
         ((("query = 1", "query = 9"),), "[tasks], sampler 'ood': "),

@@ -229,4 +229,4 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         bundle(tmp_path / "none", tmp_path / "x.zip")
     for given in (["x.zip"], ["x.zip", "-o", "y"], ["x.zip", "--upload", "me/birds", "--root", "y"]):
         refused = CliRunner().invoke(app, ["share", "bundle", *given]).exception
-        assert "a bundle already: expected --upload alone" in str(refused)
+        assert "expected only --upload" in str(refused)

@@ -180,7 +180,7 @@ def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, 
     with runtime(workers=1, cache=None):
         found = profile(folder / "catalog.parquet", tmp_path / "out", **given, query=4, tasks=20, quick=True)  # type: ignore[arg-type]
     (missing,) = [axis for axis in found.card.missing if axis.name == "fewstab"]
-    assert missing.reason.startswith("5 ways are too many, but --way 3 is possible: 5 ways need 5 different eligible words")
+    assert missing.reason.startswith("5 ways are too many, but --way 3 is possible: 5 ways need 5")
 
 
 def test_the_schema_is_printed() -> None:

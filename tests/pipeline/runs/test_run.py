@@ -198,7 +198,7 @@ def test_unreadable_images_are_left_out_when_asked(experiment: Path, caplog: pyt
         run(experiment, tell=lines.append)
     told = [*caplog.messages, *lines]
     assert len([line for line in told if image.stem in line]) == 1
-    assert "1 of 50 items are left out" in caplog.text
+    assert "1 of 50 items cannot be read" in caplog.text
     study = read(experiment.parent / "out")
     skipped = study.inputs.features[0].record.skipped  # type: ignore[union-attr]
     assert len(skipped) == 1
