@@ -15,7 +15,7 @@ from shotproof.core.errors import UnknownName
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.store import OnError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.features.encoder import Encoder, recorded
+from shotproof.features.encoder import Encoder, with_record
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.results.results import Results
@@ -95,7 +95,7 @@ def catalog_of(labels: list[str], items: int = 4) -> Catalog:
 def test_an_encoder_declares_it_and_transforms_and_results_keep_it() -> None:
     catalog = catalog_of(["014.Indigo_Bunting", "047.American_Goldfinch"])
     encoder = Trained()
-    features = recorded(encoder.encode(catalog, Runtime(), "raise"), encoder, catalog)
+    features = with_record(encoder.encode(catalog, Runtime(), "raise"), encoder, catalog)
     tasks = sample(catalog, "random", way=2, shot=1, query=1, tasks=2)
     for given in (features, transform(features, "l2")):
         (note,) = notes_of_pretraining([evaluate(tasks, given, "ncc")])
@@ -105,4 +105,4 @@ def test_an_encoder_declares_it_and_transforms_and_results_keep_it() -> None:
 def test_an_encoder_that_declares_an_unknown_list_is_refused() -> None:
     catalog, encoder = catalog_of(["a", "b"]), Misspelled()
     with pytest.raises(UnknownName, match="imagenot"):
-        recorded(encoder.encode(catalog, Runtime(), "raise"), encoder, catalog)
+        with_record(encoder.encode(catalog, Runtime(), "raise"), encoder, catalog)

@@ -48,7 +48,7 @@ def test_it_goes_on_where_it_was(catalog: Catalog, tmp_path: Path) -> None:
     with pytest.raises(UnreadableItem, match=broken.name):
         encode_parts(catalog, ENCODER, folder, rows=4, runtime=runtime)
     assert sorted(path.name for path in folder.iterdir()) == ["part-00000.parquet"]
-    with pytest.raises(InputError, match="is incomplete .*whole.json"):
+    with pytest.raises(InputError, match=r"is incomplete .*whole.json"):
         Features.read(folder)
     broken.write_bytes(content)
     os.utime(folder / "part-00000.parquet", ns=(1, 1))

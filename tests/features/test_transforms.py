@@ -129,7 +129,7 @@ def test_bad_steps_are_explained(tmp_path: Path) -> None:
 
 def test_features_without_items_are_refused() -> None:
     empty = Features(pa.table({"item": pa.array([], pa.string()), "feature": pa.array([], pa.list_(pa.float32(), 2))}))
-    with pytest.raises(InputError, match="have no items: there is nothing that l2 could change"):
+    with pytest.raises(InputError, match=r"have no items .*'l2'"):
         transform(empty, "l2")
 
 
@@ -140,4 +140,4 @@ def test_a_base_set_of_other_dimensions_is_refused_and_one_of_the_test_set_is_no
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         transform(features(), transforms.make("center", base=features()))
-    assert "its statistics know the test set" in str(told[0].message)
+    assert "the base set contains all items" in str(told[0].message)

@@ -70,7 +70,7 @@ BROKEN[3, 1] = np.nan
         ({"items": np.array(ITEMS), "features": VALUES[:3]}, "4 items, but 3 rows"),
         ({"items": np.array(["a", "c", "d", "a"]), "features": VALUES}, "'a' occurs 2 times"),
         ({"items": np.arange(4), "features": VALUES}, r"'items' must be \[n\] strings"),
-        ({"items": np.array(ITEMS, dtype=object), "features": VALUES}, "not readable as npz of plain arrays"),
+        ({"items": np.array(ITEMS, dtype=object), "features": VALUES}, "not .*readable .*npz"),
         ({"items": np.array(["\ud800", *ITEMS[1:]]), "features": VALUES}, "must be text, found half a surrogate pair"),
         ({"items": np.full(len(ITEMS), 2**31 - 1, "<u4").view("<U1"), "features": VALUES}, "must be text, found half"),
         ({"items": np.array(ITEMS), "feature": VALUES}, "no array 'features': did you mean 'feature'"),
@@ -110,12 +110,12 @@ def test_an_npy_of_another_length_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["f.npy", "f.npz", "f.parquet"])
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"\x80\x04something else")
-    with pytest.raises(InputError, match="not readable as"):
+    with pytest.raises(InputError, match=r"not .*readable"):
         encode(CATALOG, f"file:{tmp_path / name}")
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("none.npy", "does not exist"), ("f.csv", "ends in .npy, .npz, .parquet")]
+    ("name", "message"), [("none.npy", "does not exist"), ("f.csv", "ends with .npy, .npz, .parquet")]
 )
 def test_a_file_that_is_not_there_or_unknown_is_refused(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -130,7 +130,7 @@ def test_features_agree_with_a_direct_call(tmp_path: Path, kind: str, poolings: 
             features = encode(catalog, spec, runtime=Runtime(cache=None, workers=1, batch_size=2))
             np.testing.assert_allclose(features.array, expected[pooling].numpy(), rtol=1e-3, atol=1e-5)
         else:
-            with pytest.raises(InputError, match=f"has nothing for pooling '{pooling}'"):
+            with pytest.raises(InputError, match=f"pooling '{pooling}'"):
                 encode(catalog, spec, runtime=Runtime(cache=None, workers=1))
 
 
@@ -181,7 +181,7 @@ def test_weights_that_only_training_needs_may_be_missing(tmp_path: Path) -> None
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     saved("clap", tmp_path / "clap")
     saved_images("vit", tmp_path / "vit")
-    with pytest.raises(InputError, match=r"takes 2 s at most, found seconds 5"):
+    with pytest.raises(InputError, match=r"at most 2 s, found seconds 5"):
         encoders.make(f"hf-audio:{tmp_path / 'clap'}").fingerprint  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(InputError, match=r"model '.*vit'"):
         encoders.make(f"hf-audio:{tmp_path / 'vit'}").fingerprint  # type: ignore[attr-defined]  # noqa: B018

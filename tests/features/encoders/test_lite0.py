@@ -53,5 +53,5 @@ def test_features_are_the_same_without_the_fused_operation_and_in_any_batch(monk
     with one_thread_per_operation(), torch.inference_mode():
         together = encoder.forward(images)
         assert torch.equal(together, torch.cat([encoder.forward(image) for image in images.split(1)]))
-        monkeypatch.setattr(lite0_network, "_fused", None)
+        monkeypatch.setattr(lite0_network, "_fused_convolution", None)
         torch.testing.assert_close(encoder.forward(images), together, rtol=1e-4, atol=1e-5)

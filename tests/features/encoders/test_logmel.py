@@ -85,7 +85,7 @@ def test_a_file_that_is_no_sound_is_named(tmp_path: Path) -> None:
         ({"seconds": 0}, "seconds: expected a number above 0, at most 600, found 0"),
         ({"seconds": "five"}, "seconds: expected a number .* found 'five'"),
         ({"bands": -1}, "bands: expected a whole number from 1 to 10,000,000, found -1"),
-        ({"low_hz": 9000.0}, "low_hz 9000 and high_hz 8000: expected 0 <= low_hz < high_hz"),
+        ({"low_hz": 9000.0}, "0 <= low_hz < high_hz .* low_hz 9000 and high_hz 8000"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:

@@ -82,22 +82,22 @@ def test_tokens_of_time_are_averaged_or_are_maps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("shape", "options", "message"),
     [
-        (["b", 1, 128, 100], {}, "does not tell what it takes: give input or front_end"),
+        (["b", 1, 128, 100], {}, "give input or front_end"),
         (
             ["b", 128, 100],
             {"input": "spectrogram"},
-            "takes spectrograms: say which, front_end = one of audiomae, beats",
+            "takes spectrograms: .*front_end.* audiomae, beats",
         ),
         (["b", 64, 100], {"front_end": "passt"}, "takes 64 bands, front_end 'passt' gives 128"),
         (["b", 128, 100], {"front_end": "passt", "rate": 16_000}, "front_end 'passt' has 32000 Hz, found 16000"),
         (["b", 128, 100], {"front_end": "passt", "mean": (1, 2, 3)}, "mean: sounds have one channel"),
-        (["b", 128, 100], {"front_end": "passt", "size": 8}, "size is of images: expected seconds"),
+        (["b", 128, 100], {"front_end": "passt", "size": 8}, "size is for images: .*seconds"),
         (["b", 128, 100], {"front_end": "passt", "layout": "nchw"}, "expected tf or ft, found 'nchw'"),
         (["b", 2, 128, 100], {"front_end": "passt"}, "expected an input of two axes, or 1 and two"),
         (["b", 8_000], {"seconds": 2}, "takes 8000 samples, 0.5 s at 16000 Hz: found seconds 2"),
         (["b", 8_000], {"input": "image"}, "expected an input of images, four axes"),
         (["b", 8_000], {"front_end": "passt"}, "expected none for an input of samples"),
-        (["b", 3, 8, 8], {"seconds": 2}, "seconds is of sounds, and the model takes images"),
+        (["b", 3, 8, 8], {"seconds": 2}, "seconds is for sounds, .* the model takes images"),
     ],
 )
 def test_what_does_not_go_with_the_input(

@@ -140,9 +140,9 @@ def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path
 
 def test_what_has_no_stages_is_refused(tmp_path: Path) -> None:
     catalog = draw_catalog(tmp_path / "images", 2)
-    with pytest.raises(InputError, match="encoder 'pixels' has no stages: expected lite0, hf:NAME"):
+    with pytest.raises(InputError, match=r"encoder 'pixels' has no stages: .* lite0, hf:NAME"):
         sp.analysis.encode_stages(catalog, "pixels")
-    with pytest.raises(InputError, match="all stages are asked for: leave stage out"):
+    with pytest.raises(InputError, match="leave stage out"):
         sp.analysis.encode_stages(catalog, "lite0(stage=3)")
     with pytest.raises(InputError, match="give either stage or maps, not both"):
         sp.encoders.make("lite0(stage=3, maps=True)")

@@ -92,12 +92,12 @@ def test_texts_do_not_depend_on_their_neighbors(tmp_path: Path) -> None:
 
 def test_other_models_and_templates_are_refused(tmp_path: Path) -> None:
     save("clip", tmp_path / "clip")
-    with pytest.raises(InputError, match=r"template 'a photo': expected \{\} where the name goes"):
+    with pytest.raises(InputError, match=r"template 'a photo': expected \{\}"):
         TwoTower(str(tmp_path / "clip")).encode_words(["cat"], "a photo")
     t: Any = transformers
     t.ViTModel(t.ViTConfig(**SMALL, image_size=32, patch_size=8)).save_pretrained(tmp_path / "vit")
     t.ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "vit")
-    with pytest.raises(InputError, match="is a ViTModel, which has no tower for images and one for texts"):
+    with pytest.raises(InputError, match=r"is a ViTModel, .* towers for images and for texts"):
         TwoTower(str(tmp_path / "vit")).encode_words(["cat"])
     with pytest.raises(InputError, match="neither a folder nor in the local"):
         TwoTower("no/such-model").encode_words(["cat"])

