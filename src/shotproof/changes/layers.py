@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +69,7 @@ class ImageLayers(Layers):
         return self._on(np.asarray(ImageOps.fit(background, (width, height), Image.Resampling.BICUBIC)))
 
     def _on(self, background: npt.NDArray[np.uint8]) -> Content:
-        """Blend the foreground into another background of the same size, with soft edges."""
+        """Mix the foreground with another background of the same size, with soft edges."""
         soft = Image.fromarray(self.mask.astype(np.uint8) * 255).filter(ImageFilter.GaussianBlur(EDGE))
         weight = np.asarray(soft, dtype=np.uint32)[..., None]
         blended = (weight * self.pixels + (255 - weight) * background + 127) // 255
@@ -85,9 +86,8 @@ class ImageLayers(Layers):
             hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
         if self.box is not None:
             left, top, right, bottom = self.box
-            hole[int(top * height) : -(-int(bottom * height) // 1), int(left * width) : int(np.ceil(right * width))] = (
-                True
-            )
+            rows = slice(int(top * height), math.ceil(bottom * height))
+            hole[rows, int(left * width) : math.ceil(right * width)] = True
         return hole
 
 
