@@ -81,6 +81,8 @@ class _ChangedFiles:
         """Return a changed item."""
         change = self.changes.setdefault(spelling, changes.make(spelling))
         change.require_medium(self.catalog.medium)
+        if change.changes_nothing:
+            return self._source(row)
         if not isinstance(change, BackgroundChange):
             source = self._source(row)
             is_image = change.media == ("image",)

@@ -188,10 +188,11 @@ def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
     if not settings.masks.is_dir():
         raise InputError(f"masks: folder {settings.masks} does not exist")
     files = {path.relative_to(settings.masks).with_suffix("").as_posix(): path for path in settings.masks.rglob("*")}
+    name_counts = Counter(Path(item).stem for item in catalog.items)
     results = []
     for item, path in zip(catalog.items, catalog.paths, strict=True):
         stem = Path(item).with_suffix("")
-        file = files.get(stem.as_posix()) or files.get(stem.name)
+        file = files.get(stem.as_posix()) or (files.get(stem.name) if name_counts[stem.name] == 1 else None)
         if file is None:
             results.append(CutImage(b"", None, "missing"))
             continue

@@ -50,7 +50,7 @@ class Changed(Sampler):
     needs = ("like",)
     axis = "changes"
 
-    change: str = option(help="what is changed, e.g. blur(severity=3) or mixed-rival")
+    change: str = option("blur", "what is changed, e.g. blur(severity=5) or mixed-rival")
     side: Side = option("query", "which items are changed: those of the query sets, the support sets, or both")
 
     def __post_init__(self) -> None:
@@ -173,6 +173,7 @@ class Plates:
             own = self.pool.class_of[positions]
             classes = own if self.change.plates == "same" else self._rivals(table, row, own, counts, seed)
             candidates = self.of_class(positions, classes)
+            self._require_plates(candidates, classes)
         is_shown = self._is_in_support(table, row, candidates)
         return self._spelled(np.where(is_shown[:, 0] & ~is_shown[:, 1], candidates[:, 1], candidates[:, 0]))
 
@@ -194,44 +195,54 @@ class Plates:
             own = self.pool.class_of[positions]
             classes = [own] if self.change.plates == "same" else self._other_classes(own)
             candidates = np.concatenate([self.of_class(positions, of_class) for of_class in classes])
-            positions = np.tile(positions, len(classes))
+            has_plates = (candidates >= 0).all(axis=1)  # tasks with classes that have too few cannot be changed
+            positions, candidates = np.tile(positions, len(classes))[has_plates], candidates[has_plates]
         items = self.pool.items.take(pa.array(np.repeat(positions, CANDIDATES)))
         return items, self._spelled(candidates.ravel())
 
     def of_class(self, positions: IntArray, classes: IntArray) -> IntArray:
-        """Choose the candidates of each item among the plates of a class, [items, CANDIDATES].
-
-        Raises:
-            InsufficientData: a class has too few other items with a background.
-        """
-        chosen = np.empty((len(positions), CANDIDATES), np.int64)
+        """Choose the candidates of each item among the plates of a class, [items, CANDIDATES]; -1 if it has too few."""
+        chosen = np.full((len(positions), CANDIDATES), -1)
         for number in np.unique(classes):
             rows = np.flatnonzero(classes == number)
             members = np.arange(self.pool.offsets[number], self.pool.offsets[number + 1])
             members = members[self.usable[members]]
+            if len(members) < CANDIDATES:
+                continue
             keys = draws.bits(self.change.seed, positions[rows, None], members)
             is_itself = members == positions[rows, None]
             if self.pool.sources is not None:
                 is_itself |= self.pool.sources[members] == self.pool.sources[positions[rows], None]
-            if len(members) == 0 or (~is_itself).sum(axis=1).min() < CANDIDATES:
-                raise InsufficientData(
-                    f"change '{self.change.name}': class '{self.pool.classes[number]}' has "
-                    f"{counted(len(members), 'item')} with a background: each item needs {CANDIDATES} others"
-                )
             order = np.argsort(np.where(is_itself, np.iinfo(np.uint64).max, keys), axis=1, kind="stable")
-            chosen[rows] = members[order[:, :CANDIDATES]]
+            has_enough = (~is_itself).sum(axis=1) >= CANDIDATES
+            chosen[rows[has_enough]] = members[order[has_enough, :CANDIDATES]]
         return chosen
+
+    def _require_plates(self, candidates: IntArray, classes: IntArray) -> None:
+        """Raise InsufficientData if the class that an item needs plates of has too few others for it."""
+        lacking = (candidates < 0).any(axis=1)
+        if lacking.any():
+            number = int(classes[np.argmax(lacking)])
+            count = int(self.usable[self.pool.offsets[number] : self.pool.offsets[number + 1]].sum())
+            sources = "" if self.pool.sources is None else ", of other sources"
+            raise InsufficientData(
+                f"change '{self.change.name}': class '{self.pool.classes[number]}' has {counted(count, 'item')} with a "
+                f"background: each item needs {CANDIDATES} others{sources}"
+            )
 
     def _of_any_class(self, positions: IntArray) -> IntArray:
         """Choose the candidates of each item among all plates, [items, CANDIDATES]."""
+        sources = np.arange(len(self.usable)) if self.pool.sources is None else self.pool.sources
         members = np.flatnonzero(self.usable)
-        if len(members) < CANDIDATES + 1:
+        members = members[np.argsort(sources[members], kind="stable")]
+        first, last = (np.searchsorted(sources[members], sources[positions], side) for side in ("left", "right"))
+        others = len(members) - (last - first)
+        if len(others) and others.min() < CANDIDATES:
             raise InsufficientData(f"change '{self.change.name}': only {len(members)} items have a background")
         counters = (_ANY, positions[:, None], np.arange(CANDIDATES))
-        # Drawn among all others: from the item's own place on, places move by one.
-        place = draws.distinct(draws.bits(self.change.seed, *counters), len(members) - 1)
-        own = np.searchsorted(members, positions)
-        return members[place + (place >= own[:, None])]
+        # Drawn among all items of other sources: from the item's own source on, places move by as many as it has.
+        place = draws.distinct(draws.bits(self.change.seed, *counters), others)
+        return members[place + np.where(place >= first[:, None], (last - first)[:, None], 0)]
 
     def _rivals(self, table: pa.Table, row: IntArray, own: IntArray, counts: IntArray, seed: int) -> IntArray:
         """Choose another class of the task for each item, [items]."""
