@@ -15,6 +15,7 @@ import numpy as np
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.nouns import Medium, noun
 from shotproof.core.storage.files import parse_toml, path_exists, read_toml
 
 TABLES = ("pairs", "hard", "splits")
@@ -66,13 +67,14 @@ class PairMapping:
         names = ["test"] * test + ["val"] * val + ["train"] * (len(order) - test - val)
         return {self.foregrounds[index]: name for index, name in zip(order, names, strict=True)}
 
-    def require_labels(self, recording_labels: Iterable[str]) -> None:
-        """Raise InputError if a label of the mapping has no recordings."""
-        present = set(recording_labels)
+    def require_labels(self, labels_of_items: Iterable[str], medium: Medium | None = "sound") -> None:
+        """Raise InputError if a label of the mapping has no items."""
+        present = set(labels_of_items)
         for role, labels in (("foreground", self.foregrounds), ("background", self.backgrounds)):
             for label in labels:
                 if label not in present:
-                    raise InputError(f"mapping: no recording has the {role} '{label}'{did_you_mean(label, present)}")
+                    hint = did_you_mean(label, present)
+                    raise InputError(f"mapping: no {noun(medium)} has the {role} '{label}'{hint}")
 
 
 def shipped_mappings() -> list[str]:

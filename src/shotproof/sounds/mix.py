@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,27 +15,30 @@ from shotproof.catalog.catalog import MIXTURE_COLUMNS, Catalog
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.limits import SEED
 from shotproof.core.options import Checked, option
-from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.storage.files import read_json
 from shotproof.core.storage.store import file_digests
-from shotproof.core.storage.whole_files import write_text
-from shotproof.core.tables import check_output
 from shotproof.features.encoder import Encoder, encode
 from shotproof.media.clip import Short, write_clip
 from shotproof.media.mixture import MARGIN_DB, Mixture, Peak, mix_clips
 from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
+from shotproof.sounds.mix_folder import claim_folder
 from shotproof.sounds.quality import Separation, Thresholds, cosine_similarities, measure_separation
-from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, recipe_columns, select_mapped
-
-logger = logging.getLogger("shotproof")
+from shotproof.sounds.recipes import (
+    CLEAN,
+    Recipe,
+    Recordings,
+    draw_recipes,
+    log_drawn_splits,
+    recipe_columns,
+    select_mapped,
+)
 
 FORMATS = ("flac", "wav")
 MANNER_SETTINGS = ("peak", "short")  # settings that are also columns, for mixtures that are mixed when they are read
 MIXTURES_PER_CHUNK = 48
-SOUNDS, CATALOG, SETTINGS = "sounds", "catalog.parquet", "mix.json"
+SOUNDS, CATALOG = "sounds", "catalog.parquet"
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,7 @@ def mix(
     recordings = Recordings(used, measure_loudness(used.paths, runtime, settings.short))
     recipes = _draw_recipes(recordings, mapping, settings)
     _claim(folder, settings, mapping, recordings, runtime)
-    if not mapping.splits and len(used.splits) == 1:
-        classes = Counter(mapping.split_by_label(settings.seed).values())
-        logger.warning(
-            "the mapping has no [splits]: its %d foregrounds are split at random, by the seed: %s",
-            classes.total(),
-            ", ".join(f"{count} for {name}" for name, count in sorted(classes.items())),
-        )
+    log_drawn_splits(used, mapping, settings.seed)
     cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
     candidates = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]
@@ -288,17 +283,4 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
         "mapping": mapping.digest,
         "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
-    path = folder / SETTINGS
-    check_output(path)
-    if path.is_file():
-        try:
-            earlier = typed(read_json(path, str(path)), Mapping[str, Any]) or {}
-        except InputError as error:
-            raise InputError(f"{path} was not written by mixing: choose another folder") from error
-        for key, value in current.items():
-            if earlier.get(key) != value:
-                raise InputError(
-                    f"{folder} holds mixtures with other settings: {key} was {earlier.get(key)} and is now {value}: "
-                    "choose another folder, or remove this one"
-                )
-    write_text(path, json.dumps(current, indent=2) + "\n")
+    claim_folder(folder, current)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -17,9 +18,12 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import nouns
 from shotproof.media.mixture import background_gain_db
 from shotproof.sounds.loudness import Loudness
 from shotproof.sounds.mapping import PairMapping
+
+logger = logging.getLogger("shotproof")
 
 CLEAN = "clean"
 LONGEST_NAME = 80
@@ -42,7 +46,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Recordings:
-    """Recordings that a mapping uses, with their loudness; those without one are skipped, and listed by name."""
+    """Recordings that a mapping uses, with their loudness; those without one are skipped, and listed by name.
+
+    Images, which have no loudness, have one of 0 unless there is a problem with them.
+    """
 
     catalog: Catalog
     loudness: Sequence[Loudness]
@@ -70,7 +77,7 @@ class Recordings:
             if not label_rows[label]:
                 first = next(row for row in order if labels[row] == label)
                 raise InputError(
-                    f"none of the {labels.count(label)} recordings of '{label}' has a loudness, "
+                    f"none of the {labels.count(label)} {nouns(self.catalog.medium)} of '{label}' can be used, "
                     f"e.g. {items[first]}: {self.loudness[first].problem}"
                 )
         return dict(label_rows)
@@ -79,9 +86,21 @@ class Recordings:
 def select_mapped(catalog: Catalog, mapping: PairMapping) -> Catalog:
     """Select the recordings whose label is in the mapping. A label of the mapping without recordings is an error."""
     labels = catalog.table.column("label")
-    mapping.require_labels(pc.unique(labels).to_pylist())
+    mapping.require_labels(pc.unique(labels).to_pylist(), catalog.medium)
     mapped = pa.array([*mapping.foregrounds, *mapping.backgrounds], pa.string())
     return Catalog(catalog.table.filter(pc.is_in(labels, value_set=mapped)), catalog.root, catalog.record)
+
+
+def log_drawn_splits(catalog: Catalog, mapping: PairMapping, seed: int) -> None:
+    """Warn if neither the mapping nor the catalog has splits, so that they are drawn."""
+    if mapping.splits or len(catalog.splits) > 1:
+        return
+    classes = Counter(mapping.split_by_label(seed).values())
+    logger.warning(
+        "the mapping has no [splits]: its %d foregrounds are split at random, by the seed: %s",
+        classes.total(),
+        ", ".join(f"{count} for {name}" for name, count in sorted(classes.items())),
+    )
 
 
 def draw_recipes(
