@@ -45,7 +45,7 @@ def test_the_file_comes_back_as_it_was(catalog: Catalog, embedded: tuple[Feature
     assert read.table == found.table
     assert read.overall == found.overall
     embedded[0].write(tmp_path / "features.parquet")
-    with pytest.raises(InputError, match="no similarity file but one of kind 'features'"):
+    with pytest.raises(InputError, match="expected a file of kind 'similarity', found kind 'features'"):
         Similarity.read(tmp_path / "features.parquet")
 
 

@@ -114,7 +114,7 @@ def test_sounds_have_texts_too(tmp_path: Path) -> None:
         expected = model.get_audio_features(input_features=heard).pooler_output[0]
     np.testing.assert_allclose(features.array[0], expected, atol=1e-4)
     save("clip", tmp_path / "clip")
-    with pytest.raises(InputError, match=r"which has no tower for sounds and one for texts: expected .* like CLAP"):
+    with pytest.raises(InputError, match=r"does not have towers for sounds and for texts: expected .* CLAP"):
         TwoTowerAudio(str(tmp_path / "clip")).encode_words(["cat"])
 
 
@@ -136,7 +136,7 @@ def test_texts_of_ones_own(catalog: Catalog, tmp_path: Path, monkeypatch: pytest
         images.with_texts(catalog, Features.from_array(labels, np.eye(3)[np.zeros(len(labels), int)]))
     with pytest.raises(InputError, match=f"the texts lack the class '{labels[0]}'"):
         images.with_texts(catalog, Features.from_array(labels[1:], np.ones((len(labels) - 1, 4))))
-    with pytest.raises(InputError, match="are local maps: texts go with one vector per item"):
+    with pytest.raises(InputError, match="are local maps: texts need one vector per item"):
         Features.from_array(catalog.items, np.ones((len(catalog), 4, 1, 1))).with_texts(catalog, words)
     broken = joined.table.set_column(
         2, "class_text", pa.FixedSizeListArray.from_arrays(pa.array(np.full(4 * len(catalog), np.nan, np.float32)), 4)

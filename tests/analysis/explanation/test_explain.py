@@ -132,7 +132,7 @@ def test_bad_input_is_told() -> None:
     with pytest.raises(Mismatch, match="the attributes lack"):
         explain(random, Attributes.from_words({"other": ["word"]}))
     nothing = Attributes.from_words({item: [] for item in WORLD.catalog().table.column("item").to_pylist()})
-    with pytest.raises(InputError, match="no word for any item"):
+    with pytest.raises(InputError, match="no words for the items"):
         explain(random, nothing)
     fewer = TaskSet(random.first(2).table, replace(random.record, match=random.digest))
     with pytest.raises(Mismatch, match=r"3 and 2 tasks .*cannot be paired"):

@@ -125,7 +125,7 @@ def test_classes_of_which_nothing_is_known_take_no_part_and_whole_tasks_are_refu
     assert (sides.support.sizes[0], sides.query.sizes[0]) == (0, 0)
     rows = [row for row in tasks.table.to_pylist() if row["task"] == second["task"]]
     words |= {item: None for row in rows for item in row["query"]}
-    with pytest.raises(InputError, match="task 0: the attributes know nothing"):
+    with pytest.raises(InputError, match="task 0: no class has attributes"):
         sides_of([tasks], Attributes.from_words(words))
 
 

@@ -129,7 +129,7 @@ def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     with pytest.raises(Mismatch, match=f"not from {other.digest}"):
         means_on_halves([tasks], other, [("drawn", features, ["ncc"])], "images")
     biased = sample(catalog, "fewstab", attributes=attributes, **DESIGN)
-    with pytest.raises(Mismatch, match=f"drawn with the attributes {attributes.digest}.*given: none"):
+    with pytest.raises(Mismatch, match=f"drawn with the attributes {attributes.digest}.*available: none"):
         on_halves(biased, catalog, "images")
     lacking = Features(features.table.filter(pa.array([False] + [True] * (len(features) - 1))))
     with pytest.raises(Mismatch, match="the features lack"):
