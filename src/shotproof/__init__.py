@@ -12,9 +12,9 @@ A study holds all of these, and computes each once:
     study.verdict()
     study.report("report.html")
 
-Synthetic data is in `sp.worlds`, mixing of sounds in `sp.sounds`, planning of experiments in `sp.planning`, and further
-analyses of results and features in `sp.analysis`. The folders follow this flow, and each imports only from those below;
-CONTRIBUTING.md lists them.
+Synthetic data is in `sp.worlds`, mixing of sounds in `sp.sounds`, cutting of images in `sp.masks`, planning of
+experiments in `sp.planning`, and further analyses of results and features in `sp.analysis`. The folders follow this
+flow, and each imports only from those below; CONTRIBUTING.md lists them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shotproof import analysis as analysis
+from shotproof import masks as masks
 from shotproof import planning as planning
 from shotproof import sounds as sounds
 from shotproof import worlds as worlds
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from shotproof.learners.items import ItemsMethod as ItemsMethod
     from shotproof.learners.method import Method as Method
     from shotproof.learners.method import methods as methods
+    from shotproof.masks.mix import mix as mix
     from shotproof.models.backbone import Backbone as Backbone
     from shotproof.models.backbone import backbones as backbones
     from shotproof.models.model import Model as Model
@@ -75,7 +77,6 @@ if TYPE_CHECKING:
     from shotproof.pipeline.study import run as run
     from shotproof.pipeline.verify import verify as verify
     from shotproof.results.results import Results as Results
-    from shotproof.sounds.mix import mix as mix
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
@@ -99,7 +100,7 @@ HOMES = {
     "profile": "pipeline.profile.profile",
     "doctor": "pipeline.diagnosis",
     "read_layout": "catalog.layout",
-    "mix": "sounds.mix",
+    "mix": "masks.mix",
     "detect": "attributes.detector",
     "encode": "features.encoder",
     "transform": "features.transforms",
@@ -148,5 +149,5 @@ declared.update(
 )
 
 if not TYPE_CHECKING:
-    MODULES = ("analysis", "planning", "sounds", "worlds")
+    MODULES = ("analysis", "masks", "planning", "sounds", "worlds")
     __all__, __getattr__, __dir__ = public_names(__name__, HOMES, ("__version__", *MODULES))

@@ -57,7 +57,7 @@ class _ChangedFiles:
         self.unchanged = table.column(UNCHANGED).to_pylist()
         self.is_mixed = set(MIXTURE_COLUMNS) <= set(catalog.table.column_names)
         self.mixtures = _mixtures(catalog, [not path for path in self.paths]) if self.is_mixed else []
-        self.masks = self._masks()
+        self.masks = masked_images(catalog)
         self.changes: dict[str, Change] = {}
 
     @property
@@ -106,20 +106,21 @@ class _ChangedFiles:
             raise InputError(f"change '{change.name}' of item '{item}' has {named}")
         return self.rows[change.plate]
 
-    def _masks(self) -> list[MaskedImage | None]:
-        """Return each image with its mask; None if it has none."""
-        table = self.catalog.table
-        if MASK not in table.column_names:
-            return [None] * len(table)
-        masks = conform(table, {MASK: "string"}, "catalog").column(MASK).to_pylist()
-        boxes: list[Any] = [None] * len(table)
-        if set(BOX) <= set(table.column_names):
-            columns = [conform(table, {name: "number"}, "catalog").column(name).to_pylist() for name in BOX]
-            boxes = [None if None in box else box for box in zip(*columns, strict=True)]
-        return [
-            MaskedImage(path, resolve_path(self.catalog.root, mask), box) if mask else None
-            for path, mask, box in zip(self.catalog.paths, masks, boxes, strict=True)
-        ]
+
+def masked_images(catalog: Catalog) -> list[MaskedImage | None]:
+    """Return each image with its mask, [n]; None if it has none."""
+    table = catalog.table
+    if MASK not in table.column_names:
+        return [None] * len(table)
+    masks = conform(table, {MASK: "string"}, "catalog").column(MASK).to_pylist()
+    boxes: list[Any] = [None] * len(table)
+    if set(BOX) <= set(table.column_names):
+        columns = [conform(table, {name: "number"}, "catalog").column(name).to_pylist() for name in BOX]
+        boxes = [None if None in box else box for box in zip(*columns, strict=True)]
+    return [
+        MaskedImage(path, resolve_path(catalog.root, mask), box) if mask else None
+        for path, mask, box in zip(catalog.paths, masks, boxes, strict=True)
+    ]
 
 
 def _mixtures(catalog: Catalog, required: Sequence[bool]) -> list[Mixture | None]:

@@ -8,7 +8,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from shotproof.catalog.item_files import BOX
 from shotproof.core.errors import InputError, InsufficientData, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.options import Checked, option
-from shotproof.core.records import Maker, Source
+from shotproof.core.records import CatalogRecord, Maker, Source
+from shotproof.core.runtime.progress import duration, timed
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.store import Store, Writer, file_digests
 from shotproof.core.storage.whole_files import whole_file
@@ -37,6 +38,7 @@ SIDE = 192  # pixels of the shorter side at which images are cut
 MASKS, CATALOG = "masks", "catalog.parquet"
 MEASURES = ("area", "box_area", "pieces", "border", "agreement")
 PIXEL_BOX = ("box_x", "box_y", "box_width", "box_height")  # columns: pixels of the images that were annotated
+UNREADABLE = "image unreadable"
 CUB_SIDE = 500  # pixels of the longer side of CUB's images, in which its boxes are
 _PER_CHUNK, _PER_SEGMENT = 4, 64
 
@@ -50,7 +52,7 @@ class CutSettings(Checked):
         'grabcut(iterations=2)'
     """
 
-    cutter: str = option("grabcut", "what finds the foreground: grabcut, onnx:FILE or hf:MODEL")
+    cutter: str | Cutter = option("grabcut", "what finds the foreground: grabcut, onnx:FILE or hf:MODEL")
     masks: Path | None = option(None, "folder of masks, named as the items are, in place of a cutter", path=True)
     box_side: int | None = option(
         None,
@@ -62,15 +64,32 @@ class CutSettings(Checked):
 
 @dataclass(frozen=True)
 class CutImage:
-    """Result for one image: the mask as PNG, its quality, and why it is left out; None if it is kept."""
+    """Result for one image.
 
-    png: bytes
-    quality: MaskQuality | None
-    failure: str | None
+    png: the mask as PNG; empty if there is none
+    quality: None if there is no mask
+    failure: why the image is left out; None if it is kept
+    box: around the foreground; None if it is unknown
+    """
+
+    png: bytes = b""
+    quality: MaskQuality | None = None
+    failure: str | None = None
+    box: Box | None = None
+
+    @property
+    def reason(self) -> str:
+        """Return why the image is left out, as text that needs no heading: `mask small`."""
+        return f"{'' if self.failure == UNREADABLE else 'mask '}{self.failure}"
 
 
 def cut(
-    catalog: Catalog, folder: str | Path, settings: CutSettings | None = None, *, runtime: Runtime | None = None
+    catalog: Catalog,
+    folder: str | Path,
+    settings: CutSettings | None = None,
+    *,
+    labels: Collection[str] | None = None,
+    runtime: Runtime | None = None,
 ) -> Catalog:
     """Find the foreground of each image, and write the masks with a catalog of the images that have a good one.
 
@@ -80,6 +99,7 @@ def cut(
         catalog: images; boxes in the columns `box_x`, `box_y`, `box_width`, `box_height` help
         folder: folder for the masks and their catalog
         settings: how foregrounds are found
+        labels: classes to cut; the images of others are kept as they are, without a mask. None is all
         runtime: where and how to compute; None is the current runtime
 
     Returns:
@@ -88,37 +108,61 @@ def cut(
     Raises:
         InputError: the items are not images, or a mask in the folder of masks has another shape than its image.
         InsufficientData: no mask is good.
+
+    Example:
+        >>> masked = cut(catalog, "masked/", CutSettings("grabcut"))  # doctest: +SKIP
     """
     settings = settings or CutSettings()
-    if catalog.medium == "sound":
-        raise InputError("cut: expected images, found sounds: sounds are taken apart if they are mixtures")
-    folder, runtime = Path(folder), resolve(runtime)
-    check_output(folder / CATALOG)
-    boxes = _boxes(catalog, settings)
-    results = _read_masks(catalog, settings) if settings.masks else _cut_all(catalog, boxes, settings, runtime)
+    check_output(Path(folder) / CATALOG)
+    return write_masks(catalog, find_masks(catalog, settings, labels=labels, runtime=runtime), folder, settings)
+
+
+def find_masks(
+    catalog: Catalog,
+    settings: CutSettings,
+    *,
+    labels: Collection[str] | None = None,
+    runtime: Runtime | None = None,
+) -> list[CutImage]:
+    """Find the foreground of each image, [n]; see `cut`. An image of another class has neither a mask nor a failure."""
+    require_images(catalog)
+    rows = [
+        row for row, label in enumerate(catalog.table.column("label").to_pylist()) if labels is None or label in labels
+    ]
+    wanted = Catalog(catalog.table.take(pa.array(rows, pa.int64())), catalog.root, catalog.record)
+    boxes = _boxes(wanted, settings)
+    found = _read_masks(wanted, settings) if settings.masks else _cut_all(wanted, boxes, settings, resolve(runtime))
+    results = [CutImage()] * len(catalog)
+    for row, result, box in zip(rows, found, boxes, strict=True):
+        results[row] = replace(result, box=box)
+    return results
+
+
+def write_masks(catalog: Catalog, results: Sequence[CutImage], folder: str | Path, settings: CutSettings) -> Catalog:
+    """Write the good masks, and the catalog of the images that are kept; see `cut`."""
+    folder = Path(folder)
     kept = [row for row, result in enumerate(results) if result.failure is None]
     reasons = Counter(result.failure for result in results if result.failure is not None)
-    if not kept:
+    if not any(results[row].png for row in kept):
         counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
-        raise InsufficientData(f"none of {counted(len(catalog), 'image')} has a good mask: {counts}")
-    names = [_mask_name(catalog.items[row]) for row in kept]
+        raise InsufficientData(f"none of {counted(reasons.total(), 'image')} has a good mask: {counts}")
+    names = [_mask_path(catalog.items[row]) if results[row].png else None for row in kept]
     for row, name in zip(kept, names, strict=True):
-        path = folder / MASKS / name
-        if not (path.is_file() and path.read_bytes() == results[row].png):
+        path = folder / (name or "")
+        if name is not None and not (path.is_file() and path.read_bytes() == results[row].png):
             with whole_file(path) as temporary:
                 temporary.write_bytes(results[row].png)
-    masked = _masked(catalog, kept, names, boxes, results, folder)
+    masked = _masked(catalog, kept, names, [results[row] for row in kept], folder)
     record = replace(
-        catalog.record,
-        sources={**catalog.record.sources, "catalog": Source(catalog.digest, catalog.record.name)},
-        stated_digest=None,
-        notes={**catalog.record.notes, "cutter": _maker(settings)},
+        _record(catalog, settings),
         dropped={**catalog.record.dropped, **dict(sorted(reasons.items()))},
         skipped=(
             *catalog.record.skipped,
             *(
-                {"item": catalog.items[row], "reason": f"mask {result.failure}"}
-                for row, result in enumerate(results)
+                {"item": catalog.items[row], "label": label, "reason": result.reason}
+                for row, (result, label) in enumerate(
+                    zip(results, catalog.table.column("label").to_pylist(), strict=True)
+                )
                 if result.failure is not None
             ),
         ),
@@ -126,6 +170,31 @@ def cut(
     masked = Catalog(masked.table, folder, record)
     masked.write(folder / CATALOG)
     return masked
+
+
+def expected_masks(
+    catalog: Catalog, folder: Path, settings: CutSettings, *, labels: Collection[str] | None = None
+) -> Catalog:
+    """Predict the catalog that `cut` will write if every mask is good, without reading any image.
+
+    Raises:
+        InputError: the items are not images, or the cutter lacks a package.
+    """
+    require_images(catalog)
+    if settings.masks is None:
+        cutters.make(settings.cutter).require_extras()
+    names = [
+        _mask_path(item) if labels is None or label in labels else None
+        for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True)
+    ]
+    masked = _masked(catalog, range(len(catalog)), names, None, folder)
+    return Catalog(masked.table, folder, _record(catalog, settings))
+
+
+def require_images(catalog: Catalog) -> None:
+    """Raise InputError if the items are not images."""
+    if catalog.medium == "sound":
+        raise InputError("cut: expected images, found sounds: sounds are taken apart if they are mixtures")
 
 
 @dataclass(frozen=True)
@@ -163,10 +232,19 @@ def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSetting
     first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key and key not in known}
     rows = sorted(first_rows.values())
     work = [(catalog.paths[row], boxes[row]) for row in rows]
+    if rows:
+        in_cache = f"; the masks of {len(catalog) - len(rows):,} are in the cache" if len(rows) < len(catalog) else ""
+        logger.info("cutting the foreground out of %s%s", counted(len(rows), "image"), in_cache)
+    advance = timed(
+        lambda steps: None,
+        len(rows),
+        lambda seconds: logger.info("cutting %s: about %s", counted(len(rows), "image"), duration(seconds)),
+    )
     with Writer(store, _PER_SEGMENT) as writer:
         for row, result in zip(
             rows, runtime.map(_CutOne(cutter), work, title="cutting images", chunk=_PER_CHUNK), strict=True
         ):
+            advance(1)
             if not isinstance(result, UnreadableItem):
                 known[str(keys[row])] = json.dumps(result)
                 writer.add_value(str(keys[row]), known[str(keys[row])])
@@ -176,7 +254,7 @@ def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSetting
 def _from_cache(text: str | None, thresholds: MaskThresholds) -> CutImage:
     """Return a result; an image without one cannot be read."""
     if text is None:
-        return CutImage(b"", None, "image unreadable")
+        return CutImage(failure=UNREADABLE)
     png, measures = json.loads(text)
     quality = MaskQuality(**measures)
     return CutImage(base64.b64decode(png), quality, quality.fails(thresholds))
@@ -194,12 +272,12 @@ def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
         stem = Path(item).with_suffix("")
         file = files.get(stem.as_posix()) or (files.get(stem.name) if name_counts[stem.name] == 1 else None)
         if file is None:
-            results.append(CutImage(b"", None, "missing"))
+            results.append(CutImage(failure="missing"))
             continue
         try:
             mask_image, image = open_image(file).convert("L"), open_image(path)
         except UnreadableItem:
-            results.append(CutImage(b"", None, "unreadable"))
+            results.append(CutImage(failure="unreadable"))
             continue
         if mask_image.size != image.size:
             raise InputError(
@@ -215,26 +293,35 @@ def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
 def _masked(
     catalog: Catalog,
     kept: Sequence[int],
-    names: Sequence[str],
-    boxes: Sequence[Box | None],
-    results: Sequence[CutImage],
+    names: Sequence[str | None],
+    results: Sequence[CutImage] | None,
     folder: Path,
 ) -> Catalog:
-    """Build the catalog of the images that are kept, with their masks, boxes and measures."""
-    table = catalog.moved_to(folder).table.take(pa.array(kept))
-    columns: dict[str, pa.Array] = {MASK: pa.array([f"{MASKS}/{name}" for name in names], pa.string())}
-    if any(box is not None for box in boxes):
-        for index, name in enumerate(BOX):
-            values = [None if (box := boxes[row]) is None else round(box[index], 6) for row in kept]
+    """Build the catalog of the images that are kept, with their masks and, if there are results, boxes and measures."""
+    table = catalog.moved_to(folder).table.take(pa.array(kept, pa.int64()))
+    columns: dict[str, pa.Array] = {MASK: pa.array(names, pa.string())}
+    for index, name in enumerate(BOX):
+        values = [None if result.box is None else round(result.box[index], 6) for result in results or ()]
+        if any(value is not None for value in values):
             columns[name] = pa.array(values, pa.float64())
-    for name in MEASURES:
-        values = [getattr(results[row].quality, name) for row in kept]
+    for name in MEASURES if results is not None else ():
+        values = [getattr(result.quality, name, None) for result in results or ()]
         columns[f"mask_{name}"] = pa.array(values, pa.float64())
     for name, column in columns.items():
         if name in table.column_names:
             table = table.drop_columns([name])
         table = table.append_column(name, column)
     return Catalog(table, folder, catalog.record)
+
+
+def _record(catalog: Catalog, settings: CutSettings) -> CatalogRecord:
+    """Return the record of a catalog with masks, without what is left out."""
+    return replace(
+        catalog.record,
+        sources={**catalog.record.sources, "catalog": Source(catalog.digest, catalog.record.name)},
+        stated_digest=None,
+        notes={**catalog.record.notes, "cutter": _maker(settings)},
+    )
 
 
 def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
@@ -272,9 +359,9 @@ def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
     return boxes
 
 
-def _mask_name(item: str) -> str:
+def _mask_path(item: str) -> str:
     """Name the file of an item's mask; names of items need not be names of files."""
-    return f"{hashlib.sha256(item.encode()).hexdigest()[:24]}.png"
+    return f"{MASKS}/{hashlib.sha256(item.encode()).hexdigest()[:24]}.png"
 
 
 def _png(mask: np.ndarray[Any, Any]) -> bytes:
@@ -284,7 +371,7 @@ def _png(mask: np.ndarray[Any, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _maker(settings: CutSettings) -> Mapping[str, Any]:
+def _maker(settings: CutSettings) -> dict[str, Any]:
     """Record what made the masks."""
     if settings.masks is not None:
         return {"masks": settings.masks.name}
