@@ -91,8 +91,8 @@ def fewstab_tasks(
     data: DrawnItems, tasks: int, shape: Shape, generator: torch.Generator, at_once: int = 200_000
 ) -> Tasks:
     """FewSTAB tasks of each world: exclusive support, queries of the lowest score, tries until one succeeds."""
-    counts = data.held.sum(2)
-    eligible = (counts >= shape.shot) & (data.held.shape[2] - counts >= shape.query)  # [worlds, classes, words]
+    counts = data.has_word.sum(2)
+    eligible = (counts >= shape.shot) & (data.has_word.shape[2] - counts >= shape.query)  # [worlds, classes, words]
     world = torch.arange(len(data.values), device=generator.device).repeat_interleave(tasks)
     classes = torch.empty(len(world), shape.way, dtype=torch.long, device=generator.device)
     items = torch.empty(len(world), shape.way, shape.items, dtype=torch.long, device=generator.device)
@@ -110,7 +110,7 @@ def fewstab_tasks(
         first = torch.ones_like(tries, dtype=torch.bool)
         first[1:] = tries[1:] != tries[:-1]  # tries come task by task
         enough, tries = enough[first], tries[first]
-        held = data.held[world[tries].unsqueeze(-1), chosen[enough]]
+        held = data.has_word[world[tries].unsqueeze(-1), chosen[enough]]
         items[tries] = _choose_items(held, holds[enough], holds_other[enough], word[enough], shape, generator)
         classes[tries] = chosen[enough]
         is_open[tries] = False
@@ -131,7 +131,7 @@ def _who_holds(data: DrawnItems, world: Tensor, chosen: Tensor, word: Tensor) ->
     """Which items hold their class's word, and which hold another class's: [n, way, items]."""
     way = word.shape[1]
     selected = torch.stack(
-        [data.held[world.unsqueeze(-1), chosen, :, word[:, slot, None]] for slot in range(way)], -1
+        [data.has_word[world.unsqueeze(-1), chosen, :, word[:, slot, None]] for slot in range(way)], -1
     )  # [n, way, items, way]
     own = torch.eye(way, dtype=torch.bool, device=word.device)[:, None]
     return (selected & own).any(-1), (selected & ~own).any(-1)

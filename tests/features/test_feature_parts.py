@@ -29,7 +29,7 @@ def test_they_are_those_of_one_file(catalog: Catalog, tmp_path: Path, monkeypatc
     runtime = Runtime(workers=1, cache=None)
     one = encode(catalog, ENCODER, runtime=runtime)
     made = encode_parts(catalog, ENCODER, tmp_path / "features.parts", rows=4, runtime=runtime)
-    assert (made.items, made.size, made.tally.encoded, made.kept) == (10, 48, 10, 0)
+    assert (made.items, made.size, made.tally.encoded, made.existing) == (10, 48, 10, 0)
     for large in (2**30, 10):
         monkeypatch.setattr(mapped, "LARGE", large)
         features = Features.read(tmp_path / "features.parts")
@@ -53,11 +53,11 @@ def test_it_goes_on_where_it_was(catalog: Catalog, tmp_path: Path) -> None:
     broken.write_bytes(content)
     os.utime(folder / "part-00000.parquet", ns=(1, 1))
     made = encode_parts(catalog, ENCODER, folder, rows=4, runtime=runtime)
-    assert (made.kept, made.tally.encoded) == (1, 6)
+    assert (made.existing, made.tally.encoded) == (1, 6)
     assert (folder / "part-00000.parquet").stat().st_mtime_ns == 1
     assert Features.read(folder).digest == encode(catalog, ENCODER, runtime=runtime).digest
     other = encode_parts(catalog, "pixels(size=2)", folder, rows=4, runtime=runtime)
-    assert (other.kept, other.size) == (0, 12)
+    assert (other.existing, other.size) == (0, 12)
 
 
 def test_skipped_items_are_named_in_the_whole(catalog: Catalog, tmp_path: Path) -> None:

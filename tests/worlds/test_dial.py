@@ -98,7 +98,7 @@ def test_by_name_with_its_share() -> None:
 
 def test_a_catalog_without_factors_is_refused() -> None:
     bare = Catalog(CATALOG.table.drop_columns(["sticker"]))
-    with pytest.raises(InputError, match="synthetic world, and the catalog has no column 'sticker'"):
+    with pytest.raises(InputError, match=r"synthetic world, .* has no column 'sticker'"):
         encode(bare, "dial", runtime=Runtime(cache=None))
 
 

@@ -33,14 +33,14 @@ class EncodedParts:
     record: record of the features
     items, size: number of items, and of values per item
     tally: numbers of encoded and reused items
-    kept: number of parts that existed already
+    existing: number of parts that existed already
     """
 
     record: FeaturesRecord
     items: int
     size: int
     tally: Tally
-    kept: int
+    existing: int
 
 
 def encode_parts(
@@ -84,7 +84,7 @@ def encode_parts(
         raise InputError(f"encoder '{encoder.name}': the catalog has no items")
     mark_incomplete(path)
     starts = range(0, len(catalog), rows)
-    records, encoded, reused, kept = [], 0, 0, 0
+    records, encoded, reused, existing = [], 0, 0, 0
     with resolve(runtime) as current:
         for number, start in enumerate(starts):
             part = replace(catalog, table=catalog.table.slice(start, rows))
@@ -96,7 +96,7 @@ def encode_parts(
                 record, tally = features.record, features.tally or Tally()
                 encoded, reused = encoded + tally.encoded, reused + tally.reused
             else:
-                kept += 1
+                existing += 1
             records.append(record)
     skipped = tuple(item for record in records for item in record.skipped)
     record = replace(
@@ -106,7 +106,7 @@ def encode_parts(
         sources={**records[0].sources, "catalog": Source(catalog.digest, catalog.record.name)},
     )
     items, size = join_parts(path, len(starts), record)
-    return EncodedParts(record, items, size, Tally(encoded, reused), kept)
+    return EncodedParts(record, items, size, Tally(encoded, reused), existing)
 
 
 def join_parts(folder: Path, count: int, record: FeaturesRecord) -> tuple[int, int]:

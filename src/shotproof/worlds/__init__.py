@@ -1,4 +1,4 @@
-"""Synthetic data with a known truth: the instrument's calibration, and the demo."""
+"""Worlds: synthetic data with a known truth, for calibration and demos."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A world of concepts in contexts: the concept is a dark shape, the context the plane behind it.
+"""World of concepts in contexts: the concept is a dark shape, the context the plane behind it.
 
-Every figure (a shape in a pose) is shown in every context and in none, as a recording is mixed with every background:
-nothing but the context differs between such pictures, and the figure is their `source`.
+Each figure (a shape in a pose) is shown in every context and in none, just as a recording is mixed with every
+background: such pictures differ only in their context, and the figure is their `source`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from shotproof.worlds import painter
 from shotproof.worlds.glyphs import class_shape
 
 CLEAN = "none"
-# Neighbors differ in color and in texture; the first six colors are all different.
+# Neighbors differ in color and texture; the first six have different colors.
 CONTEXTS = tuple(
     (list(painter.BACKGROUNDS)[n % 6], list(painter.TEXTURES)[(n + n // 6) % 6])
     for n in range(len(painter.BACKGROUNDS) * len(painter.TEXTURES))
 )
 
-_POSE = 0  # what a random number is drawn for
+_POSE = 0  # purpose of a random draw
 
 
 @dataclass(frozen=True)
 class ContextWorld(Checked):
-    """`concepts` shapes with `figures` each, every one in `contexts` contexts and in none; `size` x `size` pixels.
+    """World of `concepts` shapes with `figures` each, in `contexts` contexts and in none, as `size` x `size` pixels.
 
     Example:
         >>> ContextWorld(concepts=1, contexts=2, figures=1).catalog().items
@@ -43,7 +43,7 @@ class ContextWorld(Checked):
     seed: int = 0
 
     def catalog(self, root: Path | None = None) -> Catalog:
-        """The table of items, with `context` and `source`; draws no picture."""
+        """Build the table of items, with `context` and `source`, without drawing pictures."""
         names = [" ".join(context) for context in CONTEXTS[: self.contexts]] + [CLEAN]
         labels = [class_shape(concept)[0] for concept in range(self.concepts)]
         rows = [
@@ -66,7 +66,7 @@ class ContextWorld(Checked):
         return Catalog(table, root or Path(), record)
 
     def write(self, folder: str | Path) -> Catalog:
-        """Draw every picture into concept folders with context folders in them, and return the catalog."""
+        """Draw all pictures to context folders within concept folders, and return the catalog."""
         catalog = self.catalog(Path(folder))
         outlines = [class_shape(concept)[1] for concept in range(self.concepts)]
         planes = [*CONTEXTS[: self.contexts], ("#ffffff", "plain")]

@@ -1,8 +1,8 @@
-"""Animals and places as simple drawings, and the pen that draws them.
+"""Simple drawings of animals and places, and the pen that draws them.
 
-Animals are seen from the side, facing right, feet at y = 0, about two units long. Most are four-legged and differ in
-build; birds have a build of their own, and two are drawn by themselves. Places are a sky and a ground, and what stands
-about there; no two pictures of one are the same.
+Animals are seen from the side, facing right, with their feet at y = 0, and are about two units long. Most are
+four-legged animals of different builds; birds have builds of their own, and two animals are drawn by their own
+functions. Places have a sky, a ground and random things, so that no two pictures of a place are the same.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Pen:
-    """Draws in coordinates where x grows to the right and y downwards; `origin` is where (0, 0) is on the canvas.
+    """Pen for coordinates in which x grows to the right and y downwards.
 
-    flip: -1 mirrors left and right, 1 does not
+    origin: position of (0, 0) on the canvas
     scale: pixels per unit
+    flip: -1 mirrors left and right, 1 does not
     """
 
     draw: ImageDraw.ImageDraw
@@ -36,17 +37,17 @@ class Pen:
     flip: int = 1
 
     def polygon(self, points: Sequence[Point] | Polygon, color: str) -> None:
-        """A filled polygon."""
-        placed = np.asarray(points, dtype=np.float64) * (self.scale * self.flip, self.scale) + self.origin
-        self.draw.polygon(placed.ravel().tolist(), fill=color)
+        """Draw a filled polygon."""
+        pixels = np.asarray(points, dtype=np.float64) * (self.scale * self.flip, self.scale) + self.origin
+        self.draw.polygon(pixels.ravel().tolist(), fill=color)
 
     def ellipse(self, center: Point, across: float, down: float, color: str, turn: float = 0.0) -> None:
-        """An ellipse of two radii; `turn` lets its right end fall, in radians."""
-        turned = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
-        self.polygon(_ROUND * (across, down) @ turned + center, color)
+        """Draw an ellipse with two radii, turned clockwise by `turn` radians."""
+        rotation = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        self.polygon(_CIRCLE * (across, down) @ rotation + center, color)
 
     def line(self, points: Sequence[Point], width: float, color: str, end: float | None = None) -> None:
-        """A line with round joints, from a width to that at its end."""
+        """Draw a line with round joints, whose width changes from `width` to `end`."""
         widths = np.linspace(width, width if end is None else end, len(points)) / 2
         for (start, r), (stop, s) in pairwise(zip(points, widths, strict=True)):
             along = np.subtract(stop, start)
@@ -57,14 +58,14 @@ class Pen:
             self.ellipse(point, radius, radius, color)
 
 
-_ROUND = disc(corners=24)
+_CIRCLE = disc(corners=24)
 
 
 @dataclass(frozen=True)
 class Stance:
-    """How an animal stands; every part is between 0 and 1.
+    """Stance of an animal; every value is between 0 and 1.
 
-    color: which of its coats it has; stride: how far its legs are apart; head: how high it is held
+    color: choice among its coats; stride: distance of its legs; head: height of its head
     """
 
     color: float
@@ -74,11 +75,11 @@ class Stance:
 
 @dataclass(frozen=True)
 class FourLegged:
-    """The build of a four-legged animal.
+    """Build of a four-legged animal.
 
-    coats: its colors; body: half its length and height; leg: length and width; neck: length, width and angle
-    upwards; head: half its length and height; ears: `round`, `pointed`, `floppy`, `side` or `wide`; tail: `thin`,
-    `bushy`, `curl`, `long`, `short`, `up` or `hair`; signs: what else makes it known
+    coats: possible colors; body: half its length and height; leg: length and width; neck: length, width and upward
+    angle; head: half its length and height; ears: `round`, `pointed`, `floppy`, `side` or `wide`; tail: `thin`,
+    `bushy`, `curl`, `long`, `short`, `up` or `hair`; signs: other features
     """
 
     coats: tuple[str, ...]
@@ -91,7 +92,7 @@ class FourLegged:
     signs: tuple[str, ...] = ()
 
     def draw(self, pen: Pen, stance: Stance) -> None:
-        """Far legs, tail, neck, body, near legs, head."""
+        """Draw the far legs, tail, neck, body, near legs and head."""
         coat = self.coats[int(stance.color * len(self.coats))]
         shade, (length, height), (leg, width) = _darker(coat), self.body, self.leg
         middle = -leg - height * 0.75
@@ -207,10 +208,10 @@ class FourLegged:
 
 @dataclass(frozen=True)
 class Bird:
-    """The build of a bird.
+    """Build of a bird.
 
-    coats: its colors; body: half its length and height; tilt: how upright it is, in radians; neck: how high;
-    head: its radius; leg: length; head_color: where that is not the coat's; bill: length
+    coats: possible colors; body: half its length and height; tilt: upward angle of the body, in radians; neck: height;
+    head: radius; leg: length; bill: length; head_color: if it is not that of the coat
     """
 
     coats: tuple[str, ...]
@@ -225,7 +226,7 @@ class Bird:
     belly: str | None = None
 
     def draw(self, pen: Pen, stance: Stance) -> None:
-        """Legs, tail, body, wing, neck, head, bill."""
+        """Draw the legs, tail, body, wing, neck, head and bill."""
         coat = self.coats[int(stance.color * len(self.coats))]
         (length, height), tilt = self.body, self.tilt
         upright = abs(np.sin(tilt)) * length + np.cos(tilt) * height
@@ -295,17 +296,17 @@ def _draw_crocodile(pen: Pen, stance: Stance) -> None:
 
 
 def _darker(color: str, share: float = 0.78) -> str:
-    """A color of so much of another's brightness."""
+    """Darken a color to a share of its brightness."""
     return "#" + "".join(f"{int(int(color[at : at + 2], 16) * share):02x}" for at in (1, 3, 5))
 
 
 def _read_animals() -> dict[str, Callable[[Pen, Stance], None]]:
-    """How each animal is drawn, in the order of the file."""
+    """Read the function that draws each animal, in the order of the file."""
     text = resources.files(__package__).joinpath("animals.toml").read_text("utf-8")
     builds = {"four-legged": FourLegged, "bird": Bird}
-    own = {"crocodile": _draw_crocodile, "turtle": _draw_turtle}
+    functions = {"crocodile": _draw_crocodile, "turtle": _draw_turtle}
     animals = parse_toml(text, "animals").items()
-    return {name: builds[build.pop("build")](**build).draw if build else own[name] for name, build in animals}
+    return {name: builds[build.pop("build")](**build).draw if build else functions[name] for name, build in animals}
 
 
 ANIMALS = _read_animals()
@@ -313,16 +314,16 @@ ANIMALS = _read_animals()
 
 Draws = npt.NDArray[np.float64]  # [things, 3], each between 0 and 1
 THINGS = 12
-HORIZON = 0.42  # of the picture's height, from the top
+HORIZON = 0.42  # share of the picture's height, from the top
 
 
-def _plain(pen: Pen, sky: str, ground: str) -> None:
+def _draw_sky_and_ground(pen: Pen, sky: str, ground: str) -> None:
     pen.polygon([(0, 0), (1, 0), (1, 1), (0, 1)], sky)
     pen.polygon([(0, HORIZON), (1, HORIZON), (1, 1), (0, 1)], ground)
 
 
 def _meadow(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#a9d5f5", "#7cc05c")
+    _draw_sky_and_ground(pen, "#a9d5f5", "#7cc05c")
     pen.ellipse((draws[0, 0], HORIZON + 0.08), 0.5, 0.16, "#8fd06c")
     for x, y, shade in draws:
         at = (x, 0.5 + 0.48 * y)
@@ -333,7 +334,7 @@ def _meadow(pen: Pen, draws: Draws) -> None:
 
 
 def _water(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#cfe8f7", "#3f8fd0")
+    _draw_sky_and_ground(pen, "#cfe8f7", "#3f8fd0")
     pen.polygon([(0, HORIZON - 0.05), (1, HORIZON - 0.09 * draws[0, 2]), (1, HORIZON), (0, HORIZON)], "#7d9c8c")
     for x, y, width in draws:
         at = 0.48 + 0.5 * y
@@ -343,7 +344,7 @@ def _water(pen: Pen, draws: Draws) -> None:
 
 
 def _snow(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#b9c9dc", "#f2f6fb")
+    _draw_sky_and_ground(pen, "#b9c9dc", "#f2f6fb")
     for x, y, _ in draws[:3]:
         height = 0.16 + 0.16 * y
         pen.polygon([(x - 0.25, HORIZON), (x, HORIZON - height), (x + 0.25, HORIZON)], "#8d9db3")
@@ -355,7 +356,7 @@ def _snow(pen: Pen, draws: Draws) -> None:
 
 
 def _forest(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#7fa283", "#8c8650")
+    _draw_sky_and_ground(pen, "#7fa283", "#8c8650")
     for x, y, size in draws[np.argsort(draws[:, 1])]:
         foot = HORIZON - 0.03 + 0.14 * y
         pen.line([(x, foot), (x, foot - 0.55)], 0.045 + 0.03 * size, "#4a3420")
@@ -368,7 +369,7 @@ def _forest(pen: Pen, draws: Draws) -> None:
 
 
 def _sand(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#f7dfae", "#e8c277")
+    _draw_sky_and_ground(pen, "#f7dfae", "#e8c277")
     pen.ellipse((draws[0, 0], 0.16), 0.08, 0.08, "#fff3c4")
     for x, y, size in draws[1:5]:
         pen.ellipse((x, HORIZON + 0.1 + 0.4 * y), 0.3 + 0.2 * size, 0.07, "#f1d08b")
@@ -380,7 +381,7 @@ def _sand(pen: Pen, draws: Draws) -> None:
 
 
 def _city(pen: Pen, draws: Draws) -> None:
-    _plain(pen, "#d6dbe2", "#7d8187")
+    _draw_sky_and_ground(pen, "#d6dbe2", "#7d8187")
     for at, (_, tall, tone) in enumerate(draws[:6]):
         left, top = at / 6 - 0.01, HORIZON + 0.04 - (0.18 + 0.26 * tall)
         color = ("#a35d4b", "#8c8f9c", "#b99b74", "#6f7c8e")[int(tone * 4)]

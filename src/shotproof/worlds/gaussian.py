@@ -1,7 +1,7 @@
-"""Gaussian worlds: classes with random means, items around them, and so a truth that can be computed.
+"""Gaussian worlds: classes with random means and items around them, so that the truth can be computed.
 
-The distributions of a class are known, so the expected accuracy on new images of the same classes, and on new classes,
-can be simulated as closely as one likes. Worlds are drawn many at a time, as tensors whose leading dimensions are free.
+The distributions of the classes are known. The expected accuracy on new images of the same classes, and on new classes,
+can therefore be simulated to any precision. Many worlds are drawn at once, as tensors with any leading dimensions.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Classes:
-    """What classes draw their items from: means [..., d], and how often they show each word [..., families, words]."""
+    """Distributions of classes: means [..., d], and the shares of items with each word [..., families, words]."""
 
     means: Tensor
     shares: Tensor
 
     def at(self, *index: Tensor) -> Classes:
-        """Some of them, by index into the leading dimensions."""
+        """Select classes by index into the leading dimensions."""
         return Classes(self.means[index], self.shares[index])
 
 
 @dataclass(frozen=True)
 class DrawnItems:
-    """Items of classes: values [..., items, d], and which words each holds [..., items, families * words]."""
+    """Items of classes: values [..., items, d], and whether they have each word [..., items, families * words]."""
 
     values: Tensor
-    held: Tensor
+    has_word: Tensor
 
     def at(self, *index: Tensor | slice) -> DrawnItems:
-        """Some of them, by index into the leading dimensions."""
-        return DrawnItems(self.values[index], self.held[index])
+        """Select items by index into the leading dimensions."""
+        return DrawnItems(self.values[index], self.has_word[index])
 
 
 @dataclass(frozen=True)
 class GaussianWorld:
-    """Class means are normal with standard deviation `separation`, items normal around them with 1, in each dimension.
+    """World with normal class means of standard deviation `separation`, and items normal around them with 1.
 
-    Each item holds one word of every family, as often as its class shows it, and each word moves the items that hold
-    it by `pull` along an axis of its own: words are shortcuts that a task can plant.
+    Each item has one word of every family, drawn with the shares of its class, and each word moves its items by `pull`
+    along an axis of its own: words are shortcuts that a task can plant.
     """
 
     dimensions: int = 8
@@ -57,32 +57,32 @@ class GaussianWorld:
     pull: float = 1.0
 
     def draw_classes(self, shape: tuple[int, ...], generator: torch.Generator) -> Classes:
-        """New classes, with the leading dimensions `shape`."""
+        """Draw new classes, with the leading dimensions `shape`."""
         means = torch.randn(*shape, self.dimensions, generator=generator, device=generator.device)
-        leaning = torch.randn(*shape, self.families, self.words, generator=generator, device=generator.device)
-        return Classes(self.separation * means, torch.softmax(leaning / 2, dim=-1))
+        logits = torch.randn(*shape, self.families, self.words, generator=generator, device=generator.device)
+        return Classes(self.separation * means, torch.softmax(logits / 2, dim=-1))
 
     def draw_items(self, classes: Classes, items: int, generator: torch.Generator) -> DrawnItems:
-        """New items of each class."""
+        """Draw new items of each class."""
         shape, device = (*classes.means.shape[:-1], items), classes.means.device
         values = torch.randn(*shape, self.dimensions, generator=generator, device=device)
         values += classes.means.unsqueeze(-2)
-        held = torch.zeros(*shape, self.families * self.words, dtype=torch.bool, device=device)
+        has_word = torch.zeros(*shape, self.families * self.words, dtype=torch.bool, device=device)
         for family in range(self.families):
             ends = classes.shares[..., family, :].cumsum(-1).unsqueeze(-2)
             uniform = torch.rand(*shape, 1, generator=generator, device=device)
             word = (uniform >= ends[..., :-1]).sum(-1, keepdim=True) + family * self.words
-            held.scatter_(-1, word, True)
+            has_word.scatter_(-1, word, True)
             values.scatter_add_(-1, word % self.dimensions, torch.full_like(values[..., :1], self.pull))
-        return DrawnItems(values, held)
+        return DrawnItems(values, has_word)
 
     def draw(self, classes: int, items: int, seed: int = 0) -> tuple[Catalog, Features, Attributes]:
-        """A whole world, as what a catalog, an encoder and a detector would give.
+        """Draw a world as a catalog, features and attributes.
 
         Args:
-            classes: how many
-            items: per class
-            seed: which world
+            classes: number of classes
+            items: number of items per class
+            seed: random seed
 
         Example:
             >>> catalog, features, attributes = GaussianWorld(families=2).draw(classes=6, items=20)
@@ -94,7 +94,7 @@ class GaussianWorld:
 
 
 def as_files(items: DrawnItems) -> tuple[Catalog, Features, Attributes]:
-    """One world, [classes, items, ...], as what a catalog, an encoder and a detector would give."""
+    """Convert the items of one world, [classes, items, ...], to a catalog, features and attributes."""
     import pyarrow as pa
 
     from shotproof.attributes.attributes import Attributes
@@ -106,8 +106,8 @@ def as_files(items: DrawnItems) -> tuple[Catalog, Features, Attributes]:
     columns = {"item": names, "path": names, "label": [name.split("/")[0] for name in names]}
     catalog = Catalog(pa.table({**columns, "split": ["test"] * len(names)}))
     features = Features.from_array(names, items.values.flatten(0, 1).cpu().numpy())
-    held = items.held.flatten(0, 1).cpu()
+    rows = items.has_word.flatten(0, 1).cpu()
     words = {
-        name: [f"word{w:02d}" for w in row.nonzero().flatten().tolist()] for name, row in zip(names, held, strict=True)
+        name: [f"word{w:02d}" for w in row.nonzero().flatten().tolist()] for name, row in zip(names, rows, strict=True)
     }
     return catalog, features, Attributes.from_words(words)

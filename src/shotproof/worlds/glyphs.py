@@ -1,7 +1,7 @@
-"""Outlines of the shapes that a world draws, each a list of polygons [points, 2] within the unit circle.
+"""Outlines of shapes, each a list of polygons [points, 2] within the unit circle.
 
-A class shape is a family with a number: a star with n points, a gear with n teeth. As the number may grow,
-there is a shape for any number of classes. Signs are the small pictures on stickers.
+A class shape has a family and a number: a star with n points, a gear with n teeth. There are shapes for any number of
+classes, because n is not limited. Signs are the small pictures on stickers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FULL = 2 * np.pi
 
 
 def class_shape(index: int) -> tuple[str, Outline]:
-    """The name and the outline of the index-th class shape; neighbors are of different families."""
+    """Return the name and the outline of a class shape by its index; neighbors are of different families."""
     family = list(_FAMILIES)[index % len(_FAMILIES)]
     draw, first, step = _FAMILIES[family]
     number = first + step * (index // len(_FAMILIES))
@@ -27,18 +27,18 @@ def class_shape(index: int) -> tuple[str, Outline]:
 
 
 def place(outline: Outline, center: tuple[float, float], radius: float, turn: float = 0.0) -> Outline:
-    """The outline turned by an angle, scaled to a radius and moved to a center."""
-    turned = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) * radius
-    return [polygon @ turned + center for polygon in outline]
+    """Turn an outline by an angle, scale it to a radius and move it to a center."""
+    matrix = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) * radius
+    return [polygon @ matrix + center for polygon in outline]
 
 
 def disc(radius: float = 1.0, corners: int = 32) -> Polygon:
-    """A disc around the origin."""
+    """Return a disc around the origin."""
     return _polar(radius, _angles(corners))
 
 
 def _polar(radius: Any, angle: npt.ArrayLike) -> Polygon:
-    """Points from radii and angles; angle 0 is up, since y grows downwards in an image."""
+    """Convert radii and angles to points; angle 0 is up, because y grows downwards in an image."""
     return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=-1)
 
 
@@ -47,12 +47,12 @@ def _angles(count: int) -> npt.NDArray[np.float64]:
 
 
 def _around(part: Polygon, count: int) -> Outline:
-    """Copies of a part, turned around the origin."""
+    """Return copies of a part, turned around the origin."""
     return [copy for angle in _angles(count) for copy in place([part], (0.0, 0.0), 1.0, angle)]
 
 
 def _sector(inner: float, start: float, end: float) -> Polygon:
-    """A piece of a ring from an inner radius to 1, between two angles."""
+    """Return a piece of a ring from an inner radius to 1, between two angles."""
     arc = np.linspace(start, end, 24)
     return np.concatenate([_polar(1.0, arc), _polar(inner, arc[::-1])])
 
@@ -70,7 +70,7 @@ def _bars(count: int) -> Outline:
 
 _ARM = np.array([[-0.2, 0.2], [-0.2, -1.0], [0.2, -1.0], [0.2, 0.2]])
 
-# Family: the outline with n corners (points, teeth, ...), its first n, and the step to the next, wide enough to see.
+# For each family: the outline with n corners (points, teeth, ...), the first n, and a visible step to the next.
 _FAMILIES: dict[str, tuple[Callable[[int], Outline], int, int]] = {
     "polygon": (lambda n: [_polar(1.0, _angles(n))], 3, 1),
     "star": (lambda n: [_polar(np.tile([1.0, 0.45], n), _angles(2 * n))], 5, 3),
@@ -97,7 +97,7 @@ def _heart() -> Polygon:
 
 
 def _moon() -> Polygon:
-    # A disc less a smaller one that covers it from the right; the two circles meet at these angles.
+    # A disc minus a smaller one at its right; the two circles meet at these angles.
     outer = _polar(1.0, np.linspace(0.675, 0.675 - 4.492, 24))
     inner = _polar(0.8, np.linspace(0.221 - 3.583, 0.221, 24)) + np.array([0.45, 0.0])
     return np.concatenate([outer, inner])

@@ -1,6 +1,6 @@
-"""Paints one picture of a world: a background with a texture, a shape, and if wanted a sticker and a frame.
+"""Painter of pictures: a background with a texture, a shape, and optionally a sticker and a frame.
 
-Everything is painted four times too large and reduced at the end, which smooths the edges.
+Pictures are painted four times as large and then reduced, which smooths the edges.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BACKGROUNDS = {
     "orange": "#f7ab62",
     "grey": "#b3b8bd",
 }
-# Which points (x, y) are painted in the lighter tone; a pattern repeats at every integer.
+# Whether a point (x, y) is painted in the lighter tone; patterns repeat at every integer.
 TEXTURES: dict[str, Callable[[Any, Any], Any]] = {
     "plain": lambda x, y: x + y < 0,
     "striped": lambda x, y: (x + y) % 1 < 0.5,
@@ -62,13 +62,13 @@ FRAMES = {
 }
 
 _OVERSIZE = 4
-_TILES = 6  # how often a texture repeats across a picture
+_TILES = 6  # repetitions of a texture across a picture
 _RIM = disc(0.024, corners=8)
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a picture shows, apart from its shape: one value of each factor."""
+    """Look of a picture apart from its shape: one value of each factor."""
 
     background: str
     texture: str
@@ -79,7 +79,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Pose:
-    """Where things are in a picture; every part is between 0 and 1, and 0.5 is the middle of its range."""
+    """Positions in a picture; every value is between 0 and 1, and 0.5 is the middle of its range."""
 
     across: float
     down: float
@@ -91,9 +91,9 @@ class Pose:
 
 
 def draw_poses(seed: int, purpose: int, count: int) -> list[Pose]:
-    """So many poses, each part drawn by itself; `purpose` tells these draws from others by the same seed."""
-    random = bits(seed, purpose, np.arange(count)[:, None], np.arange(len(fields(Pose))))
-    return [Pose(*parts) for parts in uniform(random, 24).tolist()]
+    """Draw `count` poses with independent values; `purpose` separates these draws from others with the same seed."""
+    random_bits = bits(seed, purpose, np.arange(count)[:, None], np.arange(len(fields(Pose))))
+    return [Pose(*values) for values in uniform(random_bits, 24).tolist()]
 
 
 def save_pictures(paths: Sequence[Path], pictures: Iterable[Image.Image]) -> None:
@@ -106,9 +106,9 @@ def save_pictures(paths: Sequence[Path], pictures: Iterable[Image.Image]) -> Non
 
 
 def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
-    """A picture of size x size pixels, RGB."""
+    """Paint a picture of size x size pixels, RGB."""
     canvas = size * _OVERSIZE
-    image = _scene(outline, look.background, look.texture, look.fill, pose, canvas)
+    image = _paint_scene(outline, look.background, look.texture, look.fill, pose, canvas)
     draw = ImageDraw.Draw(image)
     corner = int(pose.corner * 4)
     badge = (canvas * (0.22, 0.78)[corner % 2], canvas * (0.22, 0.78)[corner // 2])
@@ -124,19 +124,19 @@ def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
 
 
 def paint_plain(outline: Outline, background: str, texture: str, fill: str, pose: Pose, size: int) -> Image.Image:
-    """A picture without sticker and frame, size x size pixels, RGB; the background may also be a color, `#rrggbb`."""
-    return _scene(outline, background, texture, fill, pose, size * _OVERSIZE).reduce(_OVERSIZE)
+    """Paint a picture without sticker and frame, size x size pixels, RGB; the background may be a color, `#rrggbb`."""
+    return _paint_scene(outline, background, texture, fill, pose, size * _OVERSIZE).reduce(_OVERSIZE)
 
 
-def _scene(outline: Outline, background: str, texture: str, fill: str, pose: Pose, canvas: int) -> Image.Image:
-    """The shape before its background."""
+def _paint_scene(outline: Outline, background: str, texture: str, fill: str, pose: Pose, canvas: int) -> Image.Image:
+    """Paint a shape in front of its background."""
     slide = (int(pose.slide_across * canvas / _TILES), int(pose.slide_down * canvas / _TILES))
-    image = _backdrop(background, texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
+    image = _paint_backdrop(background, texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
     draw = ImageDraw.Draw(image)
     center = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
     radius = canvas * (0.32 + 0.08 * (pose.scale - 0.5))
     shape = place(outline, center, radius, turn=0.7 * (pose.turn - 0.5))
-    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own color.
+    # A light rim, painted as slightly shifted copies, keeps the shape visible on a background of the same color.
     for polygon in shape:
         for shift in _RIM * canvas:
             draw.polygon((polygon + shift).ravel().tolist(), fill="white")
@@ -146,8 +146,8 @@ def _scene(outline: Outline, background: str, texture: str, fill: str, pose: Pos
 
 
 @lru_cache(maxsize=len(BACKGROUNDS) * len(TEXTURES))
-def _backdrop(background: str, texture: str, canvas: int) -> Image.Image:
-    """A textured plane, one tile larger than the canvas, so that the texture can be slid."""
+def _paint_backdrop(background: str, texture: str, canvas: int) -> Image.Image:
+    """Paint a textured plane, one tile larger than the canvas, so that the texture can be shifted."""
     plane = canvas + canvas // _TILES + 1
     y, x = (axis * (_TILES / canvas) for axis in np.ogrid[:plane, :plane])
     color = BACKGROUNDS.get(background, background)

@@ -1,7 +1,7 @@
-"""A world of scenes: drawn animals in drawn places. The class is the animal, the background is context.
+"""World of scenes: drawn animals in drawn places. The class is the animal, the background is context.
 
-Twelve animals, two per place, are for training: everywhere, or all at home, so that the background gives them away.
-Eight others are for testing, everywhere: knowing a place is of no use for knowing them.
+Twelve animals, two per place, are for training, in all places or only at home, where the background gives them away.
+Eight others are for testing, in all places: recognizing a place does not help to recognize them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ HOMES = {
 }
 BACKGROUND = "background"  # the column with the place
 
-_OVERSIZE = 3  # painted larger and reduced at the end, which smooths the edges
-_ANIMAL, _PLACE = range(2)  # what a random number is drawn for
+_OVERSIZE = 3  # pictures are drawn larger and then reduced, which smooths the edges
+_ANIMAL, _PLACE = range(2)  # purpose of a random draw
 
 
 @dataclass(frozen=True)
 class ScenesWorld(Checked):
-    """`items` pictures of each animal per place, of `size` x `size` pixels; the seed decides the rest.
+    """World with `items` pictures of each animal per place, of `size` x `size` pixels; all else is random.
 
-    Of a training animal, the share `at_home` of the pictures that would be elsewhere are in its own place.
+    For training animals, the share `at_home` of the pictures in other places is moved to the animal's own place.
 
     Example:
         >>> catalog = ScenesWorld(items=1).catalog()
@@ -49,11 +49,11 @@ class ScenesWorld(Checked):
     seed: int = 0
 
     def catalog(self, root: Path | None = None) -> Catalog:
-        """The table of items with the column `background`; draws no picture."""
+        """Build the table of items, with the column `background`, without drawing pictures."""
         rows = [
             (f"{animal}/{place}/{number:04d}", animal, place)
             for animal in ANIMALS
-            for place, count in self._places_of(animal).items()
+            for place, count in self._count_by_place(animal).items()
             for number in range(count)
         ]
         columns = {
@@ -68,35 +68,35 @@ class ScenesWorld(Checked):
         return Catalog(table, root or Path(), record)
 
     def write(self, folder: str | Path, split: str | None = None) -> Catalog:
-        """Draw the pictures, of one split or of all, into animal folders with place folders; return their catalog."""
+        """Draw the pictures of one split, or all, to place folders within animal folders; return their catalog."""
         catalog = self.catalog(Path(folder))
         catalog = catalog if split is None else catalog.in_split(split)
-        save_pictures(catalog.paths, self._pictures(catalog))
+        save_pictures(catalog.paths, self._draw_pictures(catalog))
         return catalog
 
-    def _places_of(self, animal: str) -> dict[str, int]:
-        """Where an animal is, and in how many pictures."""
+    def _count_by_place(self, animal: str) -> dict[str, int]:
+        """Return the number of pictures of an animal in each place."""
         if animal not in HOMES:
             return dict.fromkeys(PLACES, self.items)
         elsewhere = round(self.items * (1 - self.at_home))
         home = self.items * len(PLACES) - elsewhere * (len(PLACES) - 1)
         return {place: home if place == HOMES[animal] else elsewhere for place in PLACES}
 
-    def _pictures(self, catalog: Catalog) -> Iterator[Image.Image]:
+    def _draw_pictures(self, catalog: Catalog) -> Iterator[Image.Image]:
         for row in catalog.table.select(["item", "label", BACKGROUND]).to_pylist():
             number = int(row["item"].rpartition("/")[2])
             animal, place = list(ANIMALS).index(row["label"]), list(PLACES).index(row[BACKGROUND])
             counters = (self.seed, animal, place, number)
             pose = uniform(bits(*counters, _ANIMAL, np.arange(7)), 24)
-            about = uniform(bits(*counters, _PLACE, np.arange(THINGS)[:, None], np.arange(3)), 24)
-            yield self._picture(row["label"], row[BACKGROUND], pose.tolist(), about)
+            thing_draws = uniform(bits(*counters, _PLACE, np.arange(THINGS)[:, None], np.arange(3)), 24)
+            yield self._draw_picture(row["label"], row[BACKGROUND], pose.tolist(), thing_draws)
 
-    def _picture(self, animal: str, place: str, pose: list[float], about: np.ndarray) -> Image.Image:
+    def _draw_picture(self, animal: str, place: str, pose: list[float], thing_draws: np.ndarray) -> Image.Image:
         across, down, scale, side, *stance = pose
         canvas = self.size * _OVERSIZE
         image = Image.new("RGB", (canvas, canvas))
         draw = ImageDraw.Draw(image)
-        PLACES[place](Pen(draw, (0, 0), canvas), about)
+        PLACES[place](Pen(draw, (0, 0), canvas), thing_draws)
         feet = (canvas * (0.5 + 0.16 * (across - 0.5)), canvas * (0.86 + 0.1 * (down - 0.5)))
         size = canvas * (0.3 + 0.08 * (scale - 0.5))
         ANIMALS[animal](Pen(draw, feet, size, flip=1 if side < 0.5 else -1), Stance(*stance))

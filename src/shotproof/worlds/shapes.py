@@ -1,7 +1,7 @@
-"""A world of shapes with planted shortcuts: the class is the shape, all else is context, every word is known.
+"""World of shapes with planted shortcuts: the class is the shape, everything else is context, all words are known.
 
-Each picture shows a class shape and one value of each context factor. The values are drawn independently of
-the class, so a classifier that looks at them learns nothing of use; `correlation` ties them to the class.
+Each picture shows a class shape and one value of each context factor. The values are drawn independently of the class,
+so that a classifier that uses them learns nothing useful; `correlation` ties them to the class.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "frame": tuple(painter.FRAMES),
 }
 
-# What a random number is drawn for: the first counter of every draw.
-_VALUE, _TIED, _OWN_VALUE, _POSE, _TRAINING = range(5)
+# Purpose of a random draw, its first counter.
+_VALUE, _TIED, _CLASS_VALUE, _POSE, _TRAINING = range(5)
 
 
 @dataclass(frozen=True)
 class ShapesWorld(Checked):
-    """`classes` shapes with `items` pictures each, of `size` x `size` pixels; the seed decides the rest.
+    """World of `classes` shapes with `items` pictures each, of `size` x `size` pixels; all else is random.
 
-    With probability `correlation` a factor takes the value that its class prefers instead of a random one.
-    With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the
-    only split is `all`. In all pictures of `shortcut_classes` of the training classes factors have the values that
-    their class prefers: a shortcut that a network may learn, and that is of no use for the other classes. `tied` are
-    the factors that this and `correlation` are about.
+    With probability `correlation`, a factor has the value that its class prefers instead of a random one. With
+    `train_classes`, that number of random classes form the split `train` and the others `test`; with 0, the only split
+    is `all`. In all pictures of `shortcut_classes` of the training classes, factors have the values that their class
+    prefers: a shortcut that a network may learn, and that is useless for the other classes. `tied` lists the factors to
+    which this and `correlation` apply.
 
     Example:
         >>> world = ShapesWorld(classes=2, items=3)
@@ -63,17 +63,21 @@ class ShapesWorld(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.train_classes > self.classes:
-            raise InputError(f"ShapesWorld: {self.train_classes} training classes of {self.classes} in all")
+            raise InputError(
+                f"ShapesWorld: expected at most {self.classes} train_classes (the number of classes), "
+                f"found {self.train_classes}"
+            )
         if self.shortcut_classes > self.train_classes:
             raise InputError(
-                f"ShapesWorld: {self.shortcut_classes} shortcut classes of {self.train_classes} for training"
+                f"ShapesWorld: expected at most {self.train_classes} shortcut_classes (the number of train_classes), "
+                f"found {self.shortcut_classes}"
             )
         for name in self.tied:
             if name not in FACTORS:
                 raise UnknownName("factor", name, FACTORS)
 
     def catalog(self, root: Path | None = None) -> Catalog:
-        """The table of items with one column per factor, and paths relative to `root`; draws no picture."""
+        """Build the table of items, with a column per factor and paths relative to `root`, without drawing pictures."""
         labels = [class_shape(index)[0] for index in range(self.classes)]
         items = [f"{label}/{number:04d}" for label in labels for number in range(self.items)]
         columns: dict[str, pa.Array] = {
@@ -89,7 +93,7 @@ class ShapesWorld(Checked):
         return Catalog(pa.table(columns), root or Path(), record)
 
     def attributes(self) -> Attributes:
-        """The exact words of each item: the value of each factor, e.g. `blue background`, `heart sticker`."""
+        """Return the true words of each item: the value of each factor, e.g. `blue background`, `heart sticker`."""
         catalog = self.catalog()
         rows = catalog.table.select(["item", *FACTORS]).to_pylist()
         words = {row["item"]: [f"{row[factor]} {factor}" for factor in FACTORS] for row in rows}
@@ -98,10 +102,10 @@ class ShapesWorld(Checked):
         return Attributes.from_words(words, AttributesRecord(sources=sources, detectors=(truth,)))
 
     def write(self, folder: str | Path, split: str | None = None) -> Catalog:
-        """Draw every picture, or those of one split, into one folder per class, and return the catalog of them."""
-        whole = self.catalog(Path(folder))
-        catalog = whole if split is None else whole.in_split(split)
-        poses = dict(zip(whole.items, painter.draw_poses(self.seed, _POSE, len(whole)), strict=True))
+        """Draw the pictures of one split, or all, to one folder per class, and return their catalog."""
+        full_catalog = self.catalog(Path(folder))
+        catalog = full_catalog if split is None else full_catalog.in_split(split)
+        poses = dict(zip(full_catalog.items, painter.draw_poses(self.seed, _POSE, len(full_catalog)), strict=True))
         outlines = dict(class_shape(index) for index in range(self.classes))
         painter.save_pictures(
             catalog.paths,
@@ -118,22 +122,22 @@ class ShapesWorld(Checked):
         return catalog
 
     def _values(self) -> npt.NDArray[np.int64]:
-        """The number of each item's value of each factor: [classes, items, factors]."""
+        """Draw the index of each item's value of each factor, [classes, items, factors]."""
         label, item, factor = np.ogrid[: self.classes, : self.items, : len(FACTORS)]
         choices = np.array([len(names) for names in FACTORS.values()])
-        free = below(bits(self.seed, _VALUE, label, item, factor), choices)
-        own = below(bits(self.seed, _OWN_VALUE, label, factor), choices)
-        probability = np.where(self._rank() < self.shortcut_classes, 1.0, self.correlation)
-        chance = probability[:, None] * np.array([name in self.tied for name in FACTORS])
-        tied = below(bits(self.seed, _TIED, label, item, factor), 2**30) < chance[:, None, :] * 2**30
-        return np.where(tied, own, free)
+        random_values = below(bits(self.seed, _VALUE, label, item, factor), choices)
+        class_values = below(bits(self.seed, _CLASS_VALUE, label, factor), choices)
+        class_probability = np.where(self._rank() < self.shortcut_classes, 1.0, self.correlation)
+        probability = class_probability[:, None] * np.array([name in self.tied for name in FACTORS])
+        is_tied = below(bits(self.seed, _TIED, label, item, factor), 2**30) < probability[:, None, :] * 2**30
+        return np.where(is_tied, class_values, random_values)
 
     def _splits(self) -> list[str]:
-        """The split of each class."""
+        """Return the split of each class."""
         if not self.train_classes:
             return ["all"] * self.classes
-        return ["train" if place < self.train_classes else "test" for place in self._rank().tolist()]
+        return ["train" if rank < self.train_classes else "test" for rank in self._rank().tolist()]
 
     def _rank(self) -> npt.NDArray[np.int64]:
-        """The place of each class in a random order: the first are those of training."""
+        """Return the rank of each class in a random order, which begins with the training classes."""
         return np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))

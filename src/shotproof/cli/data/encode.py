@@ -74,7 +74,7 @@ def encode(
         for item in parts.record.skipped:
             say(f"skipped  {item}: unreadable", err=True)
         counts = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache"
-        counts = f"{counts}, {counted(parts.kept, 'part')} kept"
+        counts = f"{counts}, {counted(parts.existing, 'part')} kept"
         size = f"{parts.size:,} numbers each by {chosen_encoder}"
         say(f"{output}: {counted(parts.items, 'item')}, {size}; {counts}, {time.perf_counter() - started:.1f} s")
         return
