@@ -84,7 +84,7 @@ def test_without_a_catalog_and_with_attributes_of_other_items_the_tasks_are_stil
     found = explored(tmp_path, None, Attributes.from_words({"another": ["red"]}))
     assert (found.row == NONE).all()
     assert found.context.names == []
-    assert found.held is None
+    assert found.held_words is None
 
 
 def test_tasks_are_spaced_from_hardest_to_easiest(tmp_path: Path) -> None:

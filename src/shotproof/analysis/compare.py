@@ -14,7 +14,7 @@ from shotproof.analysis.attribute_costs import costs_of
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.placebo_sets import WithPlacebos, with_placebos
 from shotproof.analysis.pretraining import notes_of_pretraining
-from shotproof.analysis.reevaluation.reevaluate import are_kept, missing_inputs, reevaluate
+from shotproof.analysis.reevaluation.reevaluate import are_cached, missing_inputs, reevaluate
 from shotproof.attributes.statistics import detection_accuracy
 from shotproof.comparison.compare_sets import Detection, compare_sets
 from shotproof.comparison.comparison import Comparison
@@ -93,7 +93,7 @@ def compare(
         prepared = with_placebos(prepared.inputs, runtime)
     inputs = prepared.inputs
     sets = evaluated_sets(inputs.results)
-    missing = None if requested_intervals or are_kept(sets, inputs) else missing_inputs(sets, inputs)
+    missing = None if requested_intervals or are_cached(sets, inputs) else missing_inputs(sets, inputs)
     covers = requested_intervals or _default_intervals(sets, missing)
     interval_notes = [] if missing is None else [f"The images interval is not available: {missing}"]
     reevaluated = reevaluate(sets, covers, inputs, runtime)

@@ -268,7 +268,7 @@ def _mann_whitney(first: Any, second: Any) -> float:
 
 
 def _groups(table: pa.Table, columns: Sequence[str], classes: IntArray) -> IntArray:
-    """Number the groups of items by class and by the first of these columns that exists.
+    """Return the group number of each item, by class and the first of these columns that exists.
 
     An item without a value is its own group.
     """

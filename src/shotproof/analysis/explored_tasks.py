@@ -54,7 +54,7 @@ class ExploredTasks:
     items: distinct items, which `support` and `query` index
     row: row of each item in the catalog; NONE if the catalog lacks it or is missing
     context: context of each item
-    held: words of each item; None if no attributes cover the items
+    held_words: words of each item; None if no attributes cover the items
     answers: answers of each classifier
     accuracy: mean over classifiers and classes, in percent, [tasks]
     """
@@ -68,7 +68,7 @@ class ExploredTasks:
     query: Side
     row: IntArray
     context: Codes
-    held: HeldWords | None
+    held_words: HeldWords | None
     answers: list[Answers]
     accuracy: FloatArray
 
@@ -133,7 +133,7 @@ def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes:
         query=query,
         row=row,
         context=Codes.of(contexts),
-        held=None if attributes is None else _find_item_words(attributes, items),
+        held_words=None if attributes is None else _find_item_words(attributes, items),
         answers=answered.answers,
         accuracy=answered.accuracy_by_task(),
     )
@@ -309,9 +309,9 @@ class _ShownItems:
         index = bisect_left(self.tasks.context.names, word)
         if word in self.tasks.context.names[index : index + 1]:
             holds |= self.tasks.context.codes[self.items] == index
-        if self.holds is not None and self.tasks.held is not None:
-            index = bisect_left(self.tasks.held.words, word)
-            if word in self.tasks.held.words[index : index + 1]:
+        if self.holds is not None and self.tasks.held_words is not None:
+            index = bisect_left(self.tasks.held_words.words, word)
+            if word in self.tasks.held_words.words[index : index + 1]:
                 holds |= self.holds[:, index]
         positions: list[int] = np.flatnonzero(holds).tolist()
         return positions
@@ -323,7 +323,9 @@ def _split_side(tasks: ExploredTasks, side: Side, rows: range) -> list[_ShownIte
     items, boundaries = side.items[ends[0] : ends[-1]], ends[1:-1] - ends[0]
     items_by_row = np.split(items, boundaries)
     holds_by_row = (
-        [None] * len(rows) if tasks.held is None else np.split(tasks.held.matrix[items].toarray(), boundaries)
+        [None] * len(rows)
+        if tasks.held_words is None
+        else np.split(tasks.held_words.matrix[items].toarray(), boundaries)
     )
     return [_ShownItems(tasks, *row_items) for row_items in zip(items_by_row, holds_by_row, strict=True)]
 
@@ -342,10 +344,10 @@ def _lures(query: _ShownItems, planted: Sequence[str | None], true_slot: int) ->
 
 def _mismatches(support: _ShownItems, query: _ShownItems) -> list[WordMismatch]:
     """Find the words whose mismatch exceeds chance the most."""
-    held = support.tasks.held
-    if held is None or support.holds is None or query.holds is None:
+    held_words = support.tasks.held_words
+    if held_words is None or support.holds is None or query.holds is None:
         return []
-    sizes = [int(held.known[side.items].sum()) for side in (support, query)]
+    sizes = [int(held_words.known[side.items].sum()) for side in (support, query)]
     if not all(sizes):
         return []
     counts = [side.sum(axis=0) for side in (support.holds, query.holds)]
@@ -354,7 +356,7 @@ def _mismatches(support: _ShownItems, query: _ShownItems) -> list[WordMismatch]:
     strongest = [int(word) for word in np.argsort(-excess, kind="stable")[:WORDS] if excess[word] >= LEAST_EXCESS]
     return [
         WordMismatch(
-            held.words[word],
+            held_words.words[word],
             np.flatnonzero(support.holds[:, word]).tolist(),
             np.flatnonzero(query.holds[:, word]).tolist(),
             float(excess[word]),

@@ -35,16 +35,16 @@ _QUICK_HALVINGS, _QUICK_TASKS_PER_HALF = 20, 50
 Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
 
 
-def with_digest(given: Sequence[Stored], digest: str | None, what: str) -> Stored:
+def with_digest(candidates: Sequence[Stored], digest: str | None, description: str) -> Stored:
     """Return the object with this digest. Raise Mismatch if there is none.
 
-    `what` begins the error message and names what needs the object.
+    The error message begins with the description, which says what needs the object.
     """
-    for candidate in given:
+    for candidate in candidates:
         if candidate.digest == digest:
             return candidate
-    digests = ", ".join(candidate.digest for candidate in given) or "none"
-    raise Mismatch(f"{what} {digest}, which was not given; available: {digests}")
+    digests = ", ".join(candidate.digest for candidate in candidates) or "none"
+    raise Mismatch(f"{description} {digest}, which was not given; available: {digests}")
 
 
 @dataclass(frozen=True)
@@ -169,17 +169,17 @@ class Inputs:
         candidates = self.with_transforms(record.as_source(digest))
         return with_digest(candidates, digest, f"the results of encoder '{encoder}' are on features")
 
-    def with_transforms(self, wanted: Source) -> list[Features]:
-        """Return all features and, if none is the wanted one, those of its encoder with its transforms applied."""
+    def with_transforms(self, source: Source) -> list[Features]:
+        """Return all features and, if none matches the source, those of its encoder with its transforms applied."""
         all_features = list(self.features)
-        if wanted.transforms and all(features.digest != wanted.digest for features in all_features):
+        if source.transforms and all(features.digest != source.digest for features in all_features):
             same_encoder = [
                 features
                 for features in all_features
-                if TRANSFORMED.join([features.name, *wanted.transforms]) == wanted.name
+                if TRANSFORMED.join([features.name, *source.transforms]) == source.name
             ]
             with self.trusted():
-                all_features += [transform(features, wanted.transforms) for features in same_encoder]
+                all_features += [transform(features, source.transforms) for features in same_encoder]
         return all_features
 
     def method(self, spelling: str) -> Method:
@@ -201,25 +201,25 @@ class Inputs:
                 reason = error
         raise reason.with_prefix(prefix) from reason
 
-    def is_kept(self, what: str, sets: Sequence[Evaluated]) -> bool:
+    def is_cached(self, kind: str, sets: Sequence[Evaluated]) -> bool:
         """Return whether a re-evaluation of these task sets of one design is cached."""
-        return self.keeper is not None and self.keeper.is_current(*self._reevaluation(what, sets))
+        return self.keeper is not None and self.keeper.is_current(*self._reevaluation(kind, sets))
 
-    def reevaluated(self, what: str, sets: Sequence[Evaluated], make: Callable[[], KeptArrays]) -> KeptArrays:
+    def cached_reevaluation(self, kind: str, sets: Sequence[Evaluated], make: Callable[[], KeptArrays]) -> KeptArrays:
         """Return a re-evaluation of task sets of one design from the cache, or compute and cache it.
 
         Args:
-            what: kind of re-evaluation: `images`, `classes`, `shuffles`, ...
+            kind: kind of re-evaluation: `images`, `classes`, `shuffles`, ...
             sets: the task sets with their classifiers
             make: function that computes it
         """
         if self.keeper is None:
             return make()
-        arrays = self.keeper.step(KeptArrays, *self._reevaluation(what, sets), make, compared=False)
+        arrays = self.keeper.step(KeptArrays, *self._reevaluation(kind, sets), make, compared=False)
         assert arrays is not None  # not a dry run
         return arrays
 
-    def _reevaluation(self, what: str, sets: Sequence[Evaluated]) -> tuple[str, list[Any], list[Any]]:
+    def _reevaluation(self, kind: str, sets: Sequence[Evaluated]) -> tuple[str, list[Any], list[Any]]:
         """Return the file name of a re-evaluation, its inputs, and its parameters."""
         design = sets[0].origin.design
         records = {
@@ -235,7 +235,7 @@ class Inputs:
         ]
         distinguishing = json.dumps([design.catalog, design.split, design.query, design.dial])  # none is a path
         digest = hashlib.sha256(distinguishing.encode()).hexdigest()[:6]
-        name = f"reevaluations/{what}-{design.way}way-{design.shot}shot-{digest}.parquet"
+        name = f"reevaluations/{kind}-{design.way}way-{design.shot}shot-{digest}.parquet"
         return name, inputs, [self.halvings, self.tasks_per_half, self.seed]
 
     @contextlib.contextmanager

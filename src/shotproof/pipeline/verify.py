@@ -173,7 +173,7 @@ class _Verification:
             problem = (
                 f"its content has digest {part.digest}, but its metadata state {stated_digest}: the file was changed"
             )
-            self.findings.refuse(name, [problem])
+            self.findings.add_problems(name, [problem])
         self._store(name, part)
         return part
 
@@ -192,7 +192,7 @@ class _Verification:
     def _add_bundle(self, path: Path) -> None:
         """Verify a bundle; its card cannot be recreated, because bundles contain no results."""
         with Bundle.unpacked(path) as (bundle, unpacked):
-            self.findings.hold(str(path), "all files are present and match the manifest, by SHA-256 and digest")
+            self.findings.add_verified(str(path), "all files are present and match the manifest, by SHA-256 and digest")
             for kind in ("catalog", "attributes", "tasks"):
                 for name in bundle.names(kind):
                     self._read(unpacked / name, f"{path}, {name}")
@@ -225,32 +225,32 @@ class _Verification:
         catalog = _find_by_digest(self.catalogs, tasks.record.source("catalog"))
         attributes = _find_by_digest(self.attributes, tasks.record.source("attributes"))
         if catalog is None:
-            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is missing")
+            self.findings.add_unchecked(name, "the sampler's definition: the catalog of the tasks is missing")
             return
         try:
             violations = check_tasks(tasks, catalog, attributes)
         except InputError as error:
-            self.findings.leave(name, f"the sampler's definition: {error}")
+            self.findings.add_unchecked(name, f"the sampler's definition: {error}")
             return
-        if not self.findings.refuse(name, list(map(str, violations))):
-            self.findings.hold(name, "every task satisfies the definition of its sampler")
+        if not self.findings.add_problems(name, list(map(str, violations))):
+            self.findings.add_verified(name, "every task satisfies the definition of its sampler")
 
     def _check_results(self, name: str, results: Results) -> None:
         """Check results against their task sets, and recompute their counts."""
         if not self.tasks:
-            self.findings.leave(name, NO_TASKS, main=True)
+            self.findings.add_unchecked(name, NO_TASKS, main=True)
             return
-        if self.findings.refuse(name, list(results_problems(results, self.tasks))):
+        if self.findings.add_problems(name, list(results_problems(results, self.tasks))):
             return
-        self.findings.hold(name, "every task and class of its task set is present")
+        self.findings.add_verified(name, "every task and class of its task set is present")
         all_recomputed = True
         for part in results.by_method():
             reason = self._recompute(name, part)
             if reason:
-                self.findings.leave(name, reason, main=True)
+                self.findings.add_unchecked(name, reason, main=True)
             all_recomputed = all_recomputed and not reason
         if all_recomputed and not any(problem.startswith(f"{name}: ") for problem in self.findings.problems):
-            self.findings.hold(name, f"the counts were reproduced{self._describe_extent()}")
+            self.findings.add_verified(name, f"the counts were reproduced{self._describe_extent()}")
 
     def _recompute(self, name: str, results: Results) -> str | None:
         """Recompute the counts of one method; return the reason if that is not possible."""
@@ -266,7 +266,9 @@ class _Verification:
             available_digest = recomputation.model.digest
             return f"the model with digest {model_digest} is missing: pass it as well (found: {available_digest})"
         try:
-            self.findings.refuse(name, list(results_problems(results, self.tasks, recomputation, {spelling: method})))
+            self.findings.add_problems(
+                name, list(results_problems(results, self.tasks, recomputation, {spelling: method}))
+            )
         except InputError as error:
             return f"the counts of method '{spelling}' cannot be recomputed: {error}"
         return None
@@ -274,17 +276,17 @@ class _Verification:
     def _check_card(self, entry: _CardEntry) -> None:
         """Check a card for consistency, and recreate or recompute it."""
         name, card = entry.name, entry.card
-        if self.findings.refuse(name, list(card_problems(card, self.tasks))):
+        if self.findings.add_problems(name, list(card_problems(card, self.tasks))):
             return
         suffix = " and with their task sets" if self.tasks else ""
-        self.findings.hold(name, f"the numbers of the card agree with each other{suffix}")
+        self.findings.add_verified(name, f"the numbers of the card agree with each other{suffix}")
         reason = self._recreate_card(entry)
         if reason is None:
             return
-        self.findings.leave(name, f"the card's intervals, ranks and baselines: {reason}")
+        self.findings.add_unchecked(name, f"the card's intervals, ranks and baselines: {reason}")
         reason = self._recompute_card(name, card)
         if reason:
-            self.findings.leave(name, reason, main=entry.main)
+            self.findings.add_unchecked(name, reason, main=entry.main)
 
     def _recompute_card(self, name: str, card: Card) -> str | None:
         """Recompute the accuracies of a card; return the reason if that is not possible."""
@@ -299,8 +301,8 @@ class _Verification:
         if isinstance(recomputation, str):
             return recomputation
         try:
-            if not self.findings.refuse(name, list(card_problems(card, self.tasks, recomputation, method))):
-                self.findings.hold(name, f"the accuracies of the card were reproduced{self._describe_extent()}")
+            if not self.findings.add_problems(name, list(card_problems(card, self.tasks, recomputation, method))):
+                self.findings.add_verified(name, f"the accuracies of the card were reproduced{self._describe_extent()}")
         except InputError as error:
             return f"the accuracies of method '{card.method}' cannot be recomputed: {error}"
         return None
@@ -320,10 +322,10 @@ class _Verification:
             recreated = remake_card(card, inputs.quickly() if card.quick else inputs, self.recomputation.runtime)
         except InputError as error:
             return f"it cannot be recreated: {error}"
-        if not self.findings.refuse(name, list(card_differences(card, recreated))):
-            self.findings.hold(name, "the card was reproduced from the counts, with its intervals and ranks")
+        if not self.findings.add_problems(name, list(card_differences(card, recreated))):
+            self.findings.add_verified(name, "the card was reproduced from the counts, with its intervals and ranks")
             if card.version != recreated.version:
-                self.findings.leave(name, f"the card's sentences: they were written by version {card.version}")
+                self.findings.add_unchecked(name, f"the card's sentences: they were written by version {card.version}")
         return None
 
     def _build_method(self, spelling: str) -> Method | str:

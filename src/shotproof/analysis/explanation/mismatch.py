@@ -104,7 +104,7 @@ class Side:
         """Merge rows: all rows from each start to the next become one."""
         return Side(self.items, self.ends[starts])
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> Side:
+    def keep_items(self, keep: npt.NDArray[np.bool_]) -> Side:
         """Keep only some of the items."""
         return Side(self.items[keep], np.concatenate([[0], np.cumsum(keep)])[self.ends])
 
@@ -151,9 +151,9 @@ class TaskBlock:
 def sides_of(sets: Sequence[TaskSet], attributes: Attributes) -> tuple[list[Sides], HeldWords]:
     """Return the sides of all sets, with items numbered as the rows of the words they hold."""
     items, numbered = numbered_sides(sets)
-    held = attributes.of_items(items)
-    covered_sides = [side.kept(held.known[side.items]) for side in numbered]
-    return [_build_sides(tasks, *covered_sides[2 * n : 2 * n + 2]) for n, tasks in enumerate(sets)], held
+    held_words = attributes.of_items(items)
+    covered_sides = [side.keep_items(held_words.known[side.items]) for side in numbered]
+    return [_build_sides(tasks, *covered_sides[2 * n : 2 * n + 2]) for n, tasks in enumerate(sets)], held_words
 
 
 def numbered_sides(sets: Sequence[TaskSet]) -> tuple[pa.Array, list[Side]]:
@@ -173,14 +173,14 @@ def _build_sides(tasks: TaskSet, support: Side, query: Side) -> Sides:
     if not n_usable.all():
         number = int(tasks.task_of_row[tasks.starts[int(np.argmin(n_usable))]])
         raise InputError(f"task {number}: no class has attributes for items of both its support and its query")
-    support, query = (side.kept(np.repeat(is_usable, side.sizes)) for side in (support, query))
+    support, query = (side.keep_items(np.repeat(is_usable, side.sizes)) for side in (support, query))
     return Sides(tasks, support, query, tasks.starts, int((~is_usable).sum()))
 
 
-def blocks(sides: Sides, held: HeldWords) -> Iterator[TaskBlock]:
+def blocks(sides: Sides, held_words: HeldWords) -> Iterator[TaskBlock]:
     """Yield the mismatch of all tasks, `BLOCK` tasks at a time."""
     starts, sizes = sides.starts, (sides.support.sizes, sides.query.sizes)
-    words = held.matrix.astype(np.float64)
+    words = held_words.matrix.astype(np.float64)
     chance = ChanceTable(*sizes)
     for start in range(0, len(sides.tasks), BLOCK):
         stop = min(start + BLOCK, len(sides.tasks))
@@ -232,9 +232,9 @@ def _append_mean(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     return scipy.sparse.hstack([matrix, scipy.sparse.csr_matrix(mean)], format="csr")
 
 
-def row_mismatch(sides: Sides, held: HeldWords, word: int) -> FloatArray:
+def row_mismatch(sides: Sides, held_words: HeldWords, word: int) -> FloatArray:
     """Compute the mismatch of one word in every class of every task, in points: [rows]."""
-    column = held.matrix[:, [word]].astype(np.float64)
+    column = held_words.matrix[:, [word]].astype(np.float64)
     rows = slice(0, len(sides.support.sizes))
     support, query = (
         100 * side.holders(rows, column).toarray()[:, 0] / np.maximum(side.sizes, 1)
@@ -340,7 +340,7 @@ class SetMismatch:
 
 
 def mismatch_of_sets(
-    sides: Sequence[Sides], held: HeldWords, paired: Sequence[bool], runtime: Runtime
+    sides: Sequence[Sides], held_words: HeldWords, paired: Sequence[bool], runtime: Runtime
 ) -> list[SetMismatch]:
     """Compute the mismatch of all sets in parallel, so that paired sets meet block by block."""
     for side, is_paired in zip(sides, paired, strict=True):
@@ -349,9 +349,9 @@ def mismatch_of_sets(
                 f"sets of {len(sides[0].tasks)} and {len(side.tasks)} tasks with the same queries cannot be paired"
             )
     classes = [int((side.support.sizes > 0).sum()) for side in sides]
-    set_mismatches = [SetMismatch(len(held.words), *arguments) for arguments in zip(classes, paired, strict=True)]
+    set_mismatches = [SetMismatch(len(held_words.words), *arguments) for arguments in zip(classes, paired, strict=True)]
     with runtime.progress_bar("mismatch", sum(len(side.tasks) for side in sides)) as advance:
-        for set_blocks in zip_longest(*(blocks(side, held) for side in sides)):
+        for set_blocks in zip_longest(*(blocks(side, held_words) for side in sides)):
             for set_mismatch, block in zip(set_mismatches, set_blocks, strict=True):
                 if block is not None:
                     set_mismatch.add(block, set_blocks[0] if set_mismatch.paired else None)

@@ -43,7 +43,7 @@ class KeptArrays(Tabular):
 
     Example:
         >>> kept = KeptArrays.of({"sides": np.eye(2)}, freedom=3)
-        >>> kept.array("sides").tolist(), kept.facts["freedom"]
+        >>> cached.array("sides").tolist(), cached.facts["freedom"]
         ([[1.0, 0.0], [0.0, 1.0]], 3)
     """
 
@@ -135,20 +135,20 @@ def keep_halves(means: HalvedMeans) -> KeptArrays:
     )
 
 
-def kept_halves(kept: KeptArrays) -> HalvedMeans | str:
+def restore_halves(cached: KeptArrays) -> HalvedMeans | str:
     """Restore the means on halves from cached arrays, or the reason why there are none."""
-    if kept.record.refused is not None:
-        return kept.record.refused
+    if cached.record.refused is not None:
+        return cached.record.refused
     with _detect_damage():
         difference, mean = (
-            HalfMoments(kept.array(name), kept.array(f"{name} noise")) for name in ("difference", "mean")
+            HalfMoments(cached.array(name), cached.array(f"{name} noise")) for name in ("difference", "mean")
         )
-        sides = kept.array("sides").astype(np.int8) if kept.has("sides") else None
+        sides = cached.array("sides").astype(np.int8) if cached.has("sides") else None
         return HalvedMeans(
-            Halves(difference, mean, int(kept.facts["freedom"]), sides),
-            [_mean_from_list(names) for names in kept.facts["means"]],
-            {tasks: str(reason) for tasks, reason in kept.facts["refused"]},
-            int(kept.facts["near_duplicates"]),
+            Halves(difference, mean, int(cached.facts["freedom"]), sides),
+            [_mean_from_list(names) for names in cached.facts["means"]],
+            {tasks: str(reason) for tasks, reason in cached.facts["refused"]},
+            int(cached.facts["near_duplicates"]),
         )
 
 
@@ -160,19 +160,19 @@ def keep_shuffles(shuffled: ShuffledTasks) -> KeptArrays:
     return KeptArrays.of(arrays, means=[_mean_to_list(mean) for mean in shuffled.by_task], rows=rows)
 
 
-def kept_shuffles(kept: KeptArrays) -> ShuffledTasks | None:
+def restore_shuffles(cached: KeptArrays) -> ShuffledTasks | None:
     """Restore the accuracies with shuffled words from cached arrays; None if there are none."""
-    if kept.record.refused is not None:
+    if cached.record.refused is not None:
         return None
     with _detect_damage():
-        values = kept.array("tasks")
-        means = [_mean_from_list(names) for names in kept.facts["means"]]
+        values = cached.array("tasks")
+        means = [_mean_from_list(names) for names in cached.facts["means"]]
         return ShuffledTasks(
             ShuffledMeans.of_values(values, means),
             {mean: values[:, :, column] for column, mean in enumerate(means)},
             {
-                (str(tasks), Classifier(encoder, method)): kept.array(f"rows {index}")
-                for index, (tasks, encoder, method) in enumerate(kept.facts["rows"])
+                (str(tasks), Classifier(encoder, method)): cached.array(f"rows {index}")
+                for index, (tasks, encoder, method) in enumerate(cached.facts["rows"])
             },
         )
 
@@ -185,12 +185,12 @@ def keep_values(values: Values, **facts: Any) -> KeptArrays:
     return KeptArrays.of(arrays, classifiers=[list(classifier) for classifier in values], **facts)
 
 
-def kept_values(kept: KeptArrays) -> Values:
+def restore_values(cached: KeptArrays) -> Values:
     """Restore the accuracies by task from cached arrays."""
     with _detect_damage():
         return {
-            Classifier(encoder, method): {metric: kept.array(f"{index} {metric}") for metric in METRICS}
-            for index, (encoder, method) in enumerate(kept.facts["classifiers"])
+            Classifier(encoder, method): {metric: cached.array(f"{index} {metric}") for metric in METRICS}
+            for index, (encoder, method) in enumerate(cached.facts["classifiers"])
         }
 
 

@@ -20,9 +20,9 @@ from shotproof.analysis.reevaluation.kept_arrays import (
     keep_halves,
     keep_shuffles,
     keep_values,
-    kept_halves,
-    kept_shuffles,
-    kept_values,
+    restore_halves,
+    restore_shuffles,
+    restore_values,
 )
 from shotproof.analysis.reevaluation.repeated import Classifiers
 from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
@@ -68,9 +68,9 @@ def reevaluate(
     return reevaluated
 
 
-def are_kept(sets: Sequence[Evaluated], inputs: Inputs) -> bool:
+def are_cached(sets: Sequence[Evaluated], inputs: Inputs) -> bool:
     """Return whether re-evaluations on halves of the images are cached for every design."""
-    return all(inputs.is_kept("images", design_sets) for design_sets in by_design(sets).values())
+    return all(inputs.is_cached("images", design_sets) for design_sets in by_design(sets).values())
 
 
 def missing_inputs(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
@@ -112,7 +112,7 @@ def _evaluate_depletion(
         arrays = _evaluate_without_replacement(random, random.origin.design.query, inputs, runtime)
         if arrays.record.refused is not None:
             return Reevaluated(arrays.record.refused)
-        reevaluated = Reevaluated(kept_values(arrays), class_uses=arrays.facts["uses"])
+        reevaluated = Reevaluated(restore_values(arrays), class_uses=arrays.facts["uses"])
     best = best_query(random, inputs)
     if best is None:
         return reevaluated
@@ -120,7 +120,7 @@ def _evaluate_depletion(
     return (
         reevaluated
         if arrays.record.refused
-        else replace(reevaluated, best_query=best, at_best_query=kept_values(arrays))
+        else replace(reevaluated, best_query=best, at_best_query=restore_values(arrays))
     )
 
 
@@ -153,7 +153,7 @@ def _evaluate_without_replacement(random: Evaluated, query: int | None, inputs: 
             depleted |= {Classifier(encoder, method): values_of(results, method) for method in results.methods}
         return keep_values(depleted, uses=_count_class_uses(tasks.table))
 
-    return inputs.reevaluated(f"depletion-{query}", [random], make)
+    return inputs.cached_reevaluation(f"depletion-{query}", [random], make)
 
 
 def _count_class_uses(rows: pa.Table) -> dict[str, int]:
@@ -183,7 +183,7 @@ def _evaluate_halves(units: Units, sets: Sequence[Evaluated], inputs: Inputs, ru
             return KeptArrays.refusal(str(error))
         return keep_halves(means)
 
-    return kept_halves(inputs.reevaluated(units, sets, make))
+    return restore_halves(inputs.cached_reevaluation(units, sets, make))
 
 
 def _evaluate_shuffles(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> ShuffledTasks | None:
@@ -207,9 +207,11 @@ def _evaluate_shuffles(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runti
 
     if not stressed:
         return None
-    if not inputs.is_kept("shuffles", sets) and (_reason_not_reevaluated(sets, inputs) or missing_inputs(sets, inputs)):
+    if not inputs.is_cached("shuffles", sets) and (
+        _reason_not_reevaluated(sets, inputs) or missing_inputs(sets, inputs)
+    ):
         return None
-    return kept_shuffles(inputs.reevaluated("shuffles", sets, make))
+    return restore_shuffles(inputs.cached_reevaluation("shuffles", sets, make))
 
 
 def _task_sets(sets: Sequence[Replicates], inputs: Inputs) -> list[TaskSet]:

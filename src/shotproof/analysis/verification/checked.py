@@ -37,17 +37,17 @@ class Findings:
     unchecked: dict[str, list[str]] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)  # reasons for which a file's main claim could not be checked
 
-    def hold(self, name: str, what: str) -> None:
+    def add_verified(self, name: str, check: str) -> None:
         """Record what was verified for a file."""
-        _add(self.verified, what, name)
+        _add(self.verified, check, name)
 
-    def leave(self, name: str, why: str, *, main: bool = False) -> None:
+    def add_unchecked(self, name: str, reason: str, *, main: bool = False) -> None:
         """Record why something was not checked for a file; `main` if it is the file's main claim."""
-        _add(self.unchecked, why, name)
+        _add(self.unchecked, reason, name)
         if main:
-            self.open.append(why)
+            self.open.append(reason)
 
-    def refuse(self, name: str, problems: list[str]) -> bool:
+    def add_problems(self, name: str, problems: list[str]) -> bool:
         """Record what is wrong with a file, and return whether anything is."""
         self.problems += [f"{name}: {problem}" for problem in problems]
         return bool(problems)
@@ -56,8 +56,8 @@ class Findings:
         """Return the outcome of the check."""
         return Checked(
             tuple(self.problems),
-            {what: tuple(names) for what, names in self.verified.items()},
-            {why: tuple(names) for why, names in self.unchecked.items()},
+            {check: tuple(names) for check, names in self.verified.items()},
+            {reason: tuple(names) for reason, names in self.unchecked.items()},
             tuple(dict.fromkeys(self.open)),
             "wrong" if self.problems else "not verified" if self.open or not self.verified else "verified",
         )
