@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from PIL import Image
+
+from shotproof.changes.change import changes
+from shotproof.changes.changed_items import SIDE, ChangedClip, ChangedImage, MaskedImage
+from shotproof.core.errors import UnreadableItem
+from shotproof.media.clip import RATE, read_clip
+from shotproof.media.images import open_image
+from shotproof.media.mixture import Mixture
+from tests.changes.every_change import IMAGE_CHANGES, SOUND_CHANGES, apply, smooth
+from tests.drawn_clips import tone
+from tests.drawn_layers import disc
+
+
+def saved(path: Path, height: int = 40, width: int = 52, seed: int = 0) -> MaskedImage:
+    """An image with its mask in files."""
+    Image.fromarray(smooth(height, width, seed)).save(path)
+    mask = path.with_suffix(".mask.png")
+    Image.fromarray(disc(height, width)).save(mask)
+    return MaskedImage(path, mask)
+
+
+@pytest.mark.parametrize("spelling", IMAGE_CHANGES)
+def test_a_changed_image_is_the_change_of_its_pixels_and_severity_0_that_of_the_file(
+    tmp_path: Path, spelling: str
+) -> None:
+    source = saved(tmp_path / "a.jpg", 30, 41)
+    unchanged = ChangedImage(changes.make(spelling, severity=0), source)
+    np.testing.assert_array_equal(np.asarray(open_image(unchanged)), np.asarray(open_image(source.path)))
+    changed = ChangedImage(changes.make(spelling, severity=2), source)
+    np.testing.assert_array_equal(np.asarray(open_image(changed)), apply(spelling, 2, source.pixels()))
+
+
+@pytest.mark.parametrize("spelling", SOUND_CHANGES)
+def test_a_changed_clip_is_the_change_of_its_samples_and_severity_0_that_of_the_file(
+    tmp_path: Path, spelling: str
+) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(0, 0.3, 22_050), 22_050)
+    unchanged = ChangedClip(changes.make(spelling, severity=0), path)
+    np.testing.assert_array_equal(read_clip(unchanged), read_clip(path))
+    changed = ChangedClip(changes.make(spelling, severity=2), path)
+    np.testing.assert_array_equal(read_clip(changed), apply(spelling, 2, read_clip(path)))
+    assert len(read_clip(changed)) == 5 * RATE
+
+
+def test_mixtures_are_changed_as_what_they_sound_like(tmp_path: Path) -> None:
+    for number in range(2):
+        soundfile.write(tmp_path / f"{number}.wav", tone(number), RATE)
+    mixture = Mixture(tmp_path / "0.wav", tmp_path / "1.wav", -6.0)
+    unchanged = ChangedClip(changes.make("band", severity=0), mixture)
+    np.testing.assert_array_equal(read_clip(unchanged), read_clip(mixture))
+    np.testing.assert_array_equal(
+        read_clip(ChangedClip(changes.make("band"), mixture)), apply("band", 3, read_clip(mixture))
+    )
+    assert ChangedClip(changes.make("band"), mixture).files == mixture.files
+
+
+def test_large_images_are_changed_at_the_published_size(tmp_path: Path) -> None:
+    source = saved(tmp_path / "a.png", 2 * SIDE, 3 * SIDE)
+    assert source.pixels().shape == (SIDE, round(1.5 * SIDE), 3)
+    assert source.layers().mask.shape == (SIDE, round(1.5 * SIDE))
+    assert open_image(ChangedImage(changes.make("blur", severity=0), source)).size == (3 * SIDE, 2 * SIDE)
+
+
+def test_a_mask_may_have_another_size_but_no_other_shape(tmp_path: Path) -> None:
+    source = saved(tmp_path / "a.png", 40, 60)
+    assert source.mask is not None
+    Image.fromarray(disc(80, 120)).save(source.mask)
+    iou = (source.layers().mask & disc(40, 60)).sum() / (source.layers().mask | disc(40, 60)).sum()
+    assert iou > 0.95
+    Image.fromarray(disc(60, 40)).save(source.mask)
+    with pytest.raises(UnreadableItem, match=r"a\.mask\.png has 40 x 60 pixels, which is not the shape of .*a\.png"):
+        source.layers()
+
+
+def test_digests_follow_content_and_change(tmp_path: Path) -> None:
+    """Those of files are given; what a plate is called and what decided on it is no content."""
+    source = MaskedImage(tmp_path / "a.png", tmp_path / "mask.png")
+    images = [
+        *(ChangedImage(changes.make(spelling, severity=3), source) for spelling in IMAGE_CHANGES),
+        *(ChangedImage(changes.make(f"blur(severity={severity})"), source) for severity in (1, 2)),
+        ChangedImage(changes.make("only-background"), source),
+        ChangedImage(changes.make("only-foreground"), source),
+        ChangedImage(changes.make("only-foreground"), replace(source, box=(0.0, 0.0, 0.5, 0.5))),
+    ]
+    digests = [image.digest(["d1", "d2"]) for image in images]
+    assert len(set(digests)) == len(digests)
+    elsewhere = MaskedImage(tmp_path / "b" / "c.png", tmp_path / "other.png")
+    assert replace(images[0], source=elsewhere).digest(["d1", "d2"]) == digests[0]
+    assert images[0].digest(["d1", "d3"]) != digests[0]
+    plates = [ChangedImage(changes.make(f"mixed-same(plate='{n}', seed={n})"), source, source) for n in (1, 2)]
+    assert plates[0].digest(["1", "2", "3", "4"]) == plates[1].digest(["1", "2", "3", "4"])
+    assert plates[0].digest(["1", "2", "3", "4"]) != plates[0].digest(["1", "2", "3", "5"])
+    assert plates[0].files == [*source.files, *source.files]
+
+
+def test_digests_of_sounds_follow_the_mixture(tmp_path: Path) -> None:
+    mixture = Mixture(tmp_path / "a.wav", tmp_path / "b.wav", -3.0)
+    clips = [
+        ChangedClip(changes.make("gain"), mixture),
+        ChangedClip(changes.make("gain"), replace(mixture, gain_db=-4.0)),
+        ChangedClip(changes.make("gain"), replace(mixture, peak="always")),
+        ChangedClip(changes.make("gain(style='louder')"), mixture),
+        ChangedClip(changes.make("only-background"), mixture),
+        ChangedClip(changes.make("mixed-same(plate='x')"), mixture, mixture),
+        ChangedClip(changes.make("mixed-same(plate='x')"), mixture, replace(mixture, gain_db=-4.0)),
+    ]
+    assert len({clip.digest(["1", "2"]) for clip in clips}) == len(clips)
