@@ -10,11 +10,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shotproof.comparison.card import Card, CardAxis
+from shotproof.comparison.changed_sets import AXIS as CHANGES
+from shotproof.comparison.changed_sets import changes_last, companions, without_companions
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import bounds, level, listed, percent
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
+from shotproof.results.change_labels import PASTED, change_of, swaps_background
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import REFERENCES
 from shotproof.stats.block import Group
@@ -33,6 +36,7 @@ _RELIED_ON = {
     "attributes": "attributes",
     "contexts": "the {context}",
     "conditions": "what distinguishes the conditions",
+    "changes": "the background",
 }
 
 # What is done to items in task sets of the axis `changes`, by change; others are `with CHANGE applied`.
@@ -96,7 +100,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
         )
     for verdict in selected:
         label, axis = verdict.loss.label, verdict.loss.axis
-        if axis in _RELIED_ON and not verdict.shows_reliance:
+        if axis in _RELIED_ON and axis != CHANGES and not verdict.shows_reliance:
             steps.append(
                 Step(
                     f"Without shuffled {axis} as a control, the loss on {label} tasks need not be due to shortcuts. "
@@ -158,14 +162,18 @@ def fates_sentence(triples: Sequence[Triples]) -> str:
 
 def _select_verdicts(comparison: Comparison) -> list[Verdict]:
     """Select the verdicts to report: those on the largest design of each data set, as many as there is room for."""
-    selected = list(verdicts(comparison))
+    selected = changes_last(without_companions(list(verdicts(comparison))))
     room = MOST_SENTENCES - 2
     if len(selected) > room:
         largest = {block.design.data_set: block.design for block in comparison.blocks}
         selected = [verdict for verdict in selected if verdict.block.design == largest[verdict.block.design.data_set]]
     if len(selected) > room:
-        # One set of each axis, the last of them: among contexts, that is the hardest.
-        selected = list({(verdict.block.design, verdict.loss.axis): verdict for verdict in selected}.values())
+        # One set of each axis, the last of them: among contexts, that is the hardest. Of changes, the most important.
+        changed = [verdict for verdict in selected if verdict.loss.axis == CHANGES]
+        others = [verdict for verdict in selected if verdict.loss.axis != CHANGES]
+        ordered = [*others, *reversed(changed)]
+        selected = list({(verdict.block.design, verdict.loss.axis): verdict for verdict in ordered}.values())
+        selected += [verdict for verdict in changed if verdict.losing and all(verdict is not one for one in selected)]
     return selected[:room]
 
 
@@ -194,7 +202,7 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
     where = _capitalized(condition(verdict.loss.label, verdict.loss.axis))
     start = f"{where} ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
-        return _inconclusive_statement(comparison, verdict, start)
+        return " ".join([_inconclusive_statement(comparison, verdict, start), *_companion_sentences(verdict)])
     sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
     if verdict.gaining:
         subject = _subject(comparison, verdict.gaining, len(with_skill))
@@ -202,7 +210,39 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
         sentences.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse.")
     if verdict.unclear and verdict.losing:
         sentences.append(f"For the {_agree(verdict.unclear, 'other', 'others')}, the data does not show a loss.")
-    return " ".join([*sentences, _basis(comparison, verdict)])
+    return " ".join([*sentences, *_companion_sentences(verdict), _basis(comparison, verdict)])
+
+
+def _companion_sentences(verdict: Verdict) -> Iterator[str]:
+    """State what cutting and pasting itself costs, and what the background alone gives, under the same interval."""
+    metric, covers = verdict.metric, verdict.covers
+    for loss in companions(verdict.block, verdict.loss):
+        is_cost = change_of(loss.label) == PASTED
+        group = loss.skill if is_cost else verdict.block.group(loss.label)
+        rows = [row for name in (*verdict.losing, *verdict.gaining, *verdict.unclear) if (row := group.row(name))]
+        intervals = [row.intervals[metric][covers] for row in rows if covers in row.intervals[metric]]
+        intervals = [interval for interval in intervals if interval.has_mean and not interval.refused]
+        if not intervals:
+            continue
+        if is_cost:
+            yield f"Cutting and pasting alone costs {_format_range_of(intervals, '%')} of the accuracy above chance."
+            continue
+        above = [interval.shifted(-loss.chance[metric]) for interval in intervals]
+        helped = sum(interval.low > 0 for interval in above)
+        points = _format_range_of(above, " points")
+        sure = f", clearly so to {helped} of {len(above)} classifiers" if helped < len(above) else ""
+        if helped:
+            yield f"The background alone gives {points} above chance{sure}."
+        else:
+            yield f"The background alone is not shown to help: it gives {points} above chance."
+
+
+def _format_range_of(intervals: Sequence[Interval], unit: str) -> str:
+    """Format a number with its bounds, or the range of several numbers."""
+    if len(intervals) == 1:
+        return f"{percent(intervals[0].mean)}{unit} {bounds(intervals[0])}"
+    low, high = (percent(pick(interval.mean for interval in intervals)) for pick in (min, max))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
 def _basis(comparison: Comparison, verdict: Verdict) -> str:
@@ -463,10 +503,19 @@ def _design_sentence(comparison: Comparison) -> str:
 def _format_task_sets(groups: Sequence[Group]) -> str:
     """Write e.g. `600 random tasks and 600 fewstab tasks`, or the range if the numbers differ."""
     sizes: dict[str, set[int]] = {}
+    changed = {group.label for group in groups if group.axis == CHANGES}
     for group in groups:
-        sizes.setdefault(group.label, set()).add(group.tasks)
-    ordered = sorted(sizes, key=lambda label: (label not in REFERENCES, label))
-    return listed([f"{_format_range(sizes[name])} {_format_sampler(name)}" for name in ordered])
+        is_named = group.label not in changed or len(changed) <= _NAMED
+        sizes.setdefault(group.label if is_named else CHANGES, set()).add(group.tasks)
+    ordered = sorted(sizes, key=lambda label: (label not in REFERENCES, label == CHANGES, label))
+    return listed(
+        [
+            f"{_format_range(sizes[name])} tasks with each of {len(changed)} changes"
+            if name == CHANGES
+            else f"{_format_range(sizes[name])} {_format_sampler(name)}"
+            for name in ordered
+        ]
+    )
 
 
 def _format_sampler(label: str) -> str:
@@ -535,7 +584,9 @@ def axis_sentence(
         return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose {where}."
     has_placebo = "excess" in axis.estimates
     compared = _compared_with(axis.reference.sampler, has_placebo)
-    shortcut = _RELIED_ON.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
+    is_swap = axis.axis == CHANGES and swaps_background(axis.name, axis.reference.sampler)
+    relied_on = _RELIED_ON.get(axis.axis, "") if axis.is_shuffled or is_swap else ""
+    shortcut = relied_on.format(context=context.replace("_", " "))
     basis = f" Basis: the sampler interval, {_these_only(medium)}." if lost.covers == "sampler" else ""
     skill = f"of its {_METRICS[metric]} above chance"
     if axis.conclusion == "+":

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import bounds, listed, percent
-from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, shortcut_name
+from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, condition, shortcut_name
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.results.evaluated import Classifier
@@ -19,6 +19,9 @@ _SETS = {
     "(FewSTAB, 2024)",
     "ood": "tasks whose {items} to classify are in other contexts than the examples of their class (MetaCoCo, 2024)",
     "hard-ood": "tasks whose {items} to classify are in the contexts of the other classes' examples (SpurAudio, 2026)",
+    "mixed-same": "the same tasks with each of the {items} to classify on the background of another one of its class",
+    "mixed-random": "the same tasks with each of the {items} to classify on the background of any other one",
+    "mixed-rival": "the same tasks with each of the {items} to classify on the background of another class of its task",
     "hardest": "tasks with the most misleading examples that a search finds (after Hard-Meta-Dataset++, 2023)",
 }
 
@@ -117,7 +120,8 @@ def _reliance_sentence(comparison: Comparison, verdict: Verdict, focus: Classifi
     as_others = f", as {_others_do(others, with_skill - 1)}" if others else ""
     name, points = classifier_name(comparison, focus), f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
     relies = f"{name} relies on {shortcut_name(comparison, verdict)}{as_others}."
-    return f"{relies} This costs {name} {points} on {verdict.loss.label} tasks."
+    where = condition(verdict.loss.label, verdict.loss.axis)
+    return f"{relies} This costs {name} {points}{',' if where.startswith('if ') else ''} {where}."
 
 
 def _others_do(count: int, total: int) -> str:

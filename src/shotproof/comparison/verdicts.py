@@ -6,7 +6,8 @@ For each task set that is measured against a reference, under the first interval
    of the other rules.
 2. Any other classifier loses accuracy if the excess over the placebo, or without a placebo the gap, is conclusively
    above zero, after Holm's correction for all losses of the comparison (`conclusions`). Such a loss is called reliance
-   on attributes or contexts only if there is a placebo, and if these were shuffled to estimate what chance would lose.
+   on attributes or contexts only if there is a placebo, and if these were shuffled to estimate what chance would lose;
+   and reliance on the background only if nothing but the background differs (`swaps_background`).
 3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for all pairs of
    the comparison. Those that lose most are the one with the largest share and all that no pair distinguishes from it;
    likewise those that lose least. They are reported as most and least only if no classifier is in both groups and all
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.results.change_labels import swaps_background
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
 from shotproof.stats.intervals import Covers, Interval, Needed, needed
@@ -87,7 +89,8 @@ class Verdict:
     @property
     def shows_reliance(self) -> bool:
         """Return whether a loss may be called reliance on what the tasks stress."""
-        return self.loss.excess is not None and self.loss.is_shuffled
+        is_measured = self.loss.excess is not None and self.loss.is_shuffled
+        return is_measured or (self.loss.axis == "changes" and swaps_background(self.loss.label, self.loss.reference))
 
 
 def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[Verdict]:

@@ -81,6 +81,10 @@ class Interval:
             return Estimate(self.mean, None, self.refused or "it has no variance")
         return Estimate(self.mean, Spread(self.variance, self.uncertainty, self.skew or 0.0))
 
+    def shifted(self, by: float) -> Interval:
+        """Return the interval of the number plus a constant."""
+        return replace(self, mean=self.mean + by, low=self.low + by, high=self.high + by)
+
     def negated(self) -> Interval:
         """Return the interval of the negated number."""
         skew = None if self.skew is None else -self.skew

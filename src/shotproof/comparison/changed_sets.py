@@ -1,0 +1,42 @@
+"""Verdicts on task sets with one thing changed: which to report first, and which to report together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shotproof.comparison.verdicts import Verdict
+from shotproof.results.change_labels import BACKGROUND_ALONE, PASTED, SWAPS, change_of
+from shotproof.stats.block import Block, Loss
+
+AXIS = "changes"
+
+
+def changes_last(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Put the verdicts on changes last in each design: the background first, then by the largest conclusive loss."""
+    blocks = [verdict.block for verdict in verdicts]
+
+    def order(verdict: Verdict) -> tuple[float, ...]:
+        block = next(index for index, one in enumerate(blocks) if one is verdict.block)
+        return (block, 1, *_importance(verdict)) if verdict.loss.axis == AXIS else (block, 0)
+
+    return sorted(verdicts, key=order)
+
+
+def companions(block: Block, loss: Loss) -> list[Loss]:
+    """Return the losses that explain a swap of the background: what pasting costs, and what the background gives."""
+    if loss.axis != AXIS or change_of(loss.label) not in SWAPS or " on " in loss.label:
+        return []
+    others = [other for other in block.losses if other.axis == AXIS and " on " not in other.label]
+    changed = {change_of(other.label): other for other in others}
+    return [changed[change] for change in (PASTED, BACKGROUND_ALONE) if change in changed]
+
+
+def without_companions(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Leave out the verdicts that are told beside another one."""
+    told = [companion for verdict in verdicts for companion in companions(verdict.block, verdict.loss)]
+    return [verdict for verdict in verdicts if all(verdict.loss is not loss for loss in told)]
+
+
+def _importance(verdict: Verdict) -> tuple[int, float]:
+    change = change_of(verdict.loss.label)
+    return SWAPS.index(change) if change in SWAPS else len(SWAPS), -verdict.share_lost

@@ -1,0 +1,28 @@
+"""What the labels of changed task sets say: `blur(severity=5)`, or `mixed-rival on both sides`.
+
+The background is judged by a swap: items on the background of another class, or of any item, against the same tasks
+with items on the background of another item of their class. Both are cut and pasted alike, so that traces cancel out.
+"""
+
+from __future__ import annotations
+
+import re
+
+SWAPS = ("mixed-rival", "mixed-random")  # the first is preferred, as it shows the background of a wrong answer
+PASTED = "mixed-same"
+BACKGROUND_ALONE = "only-background"
+
+
+def change_of(label: str) -> str:
+    """Return the name of the change.
+
+    Example:
+        >>> change_of("blur(severity=5) on both sides")
+        'blur'
+    """
+    return re.split(r"[( ]", label, maxsplit=1)[0]
+
+
+def swaps_background(label: str, reference: str | None) -> bool:
+    """Return whether only the background differs between two task sets, so that a loss is reliance on it."""
+    return reference is not None and change_of(label) in SWAPS and change_of(reference) == PASTED
