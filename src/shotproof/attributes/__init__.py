@@ -1,1 +1,1 @@
-"""Which words hold of which item, and one file for each detector."""
+"""Attributes: the words of each item, and the detectors that determine them."""

@@ -1,1 +1,1 @@
-"""What exists: the table of items, and one file for each layout on disk."""
+"""Catalog: the table of items, and the layouts of data sets on disk."""

@@ -217,9 +217,7 @@ def test_no_server_is_one_error(catalog: Catalog, caplog: pytest.LogCaptureFixtu
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     detector = EndpointDetector(url=f"http://somebody:{KEY}@127.0.0.1:{port}/v1/?key={KEY}", **QUICK)
-    with pytest.raises(
-        InputError, match=f"reach .* http://127.0.0.1:{port}/v1/chat/completions: "
-    ) as e:
+    with pytest.raises(InputError, match=f"reach .* http://127.0.0.1:{port}/v1/chat/completions: ") as e:
         words_by(detector, catalog)
     assert KEY not in str(e.value)
     assert not caplog.messages
@@ -270,7 +268,7 @@ def test_the_address_may_be_in_the_environment(
 
 def test_a_key_that_cannot_be_sent_is_not_repeated(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "geheim\nü")
-    with pytest.raises(InputError, match="key .* invalid") as refusal:
+    with pytest.raises(InputError, match=r"key .* invalid") as refusal:
         words_by(EndpointDetector("tiny", url="http://localhost/v1"), catalog)
     assert "geheim" not in str(refusal.value)
 

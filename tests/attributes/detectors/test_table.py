@@ -129,9 +129,9 @@ def test_a_null_list_means_that_nothing_is_known(tmp_path: Path) -> None:
         ({"id": ["a"], "attribute": ["x"]}, "expected a column 'item' or 'path' or 'file', found id, attribute"),
         ({"item": ["a"], "attribute": ["x"], "attributes": ["y"]}, "both .*'attribute' and .*'attributes'"),
         ({"item": [], "attribute": []}, "has no rows"),
-        ({"item": ["a"], "attribute": [""]}, "gives no item a word"),
-        ({"item": ["a"], "attributes": [" ; "]}, "gives no item a word"),
-        ({"item": ["a"], "wet": [0]}, "gives no item a word"),
+        ({"item": ["a"], "attribute": [""]}, "has no word for any item"),
+        ({"item": ["a"], "attributes": [" ; "]}, "has no word for any item"),
+        ({"item": ["a"], "wet": [0]}, "has no word for any item"),
     ],
 )
 def test_tables_that_cannot_be_read_say_why(tmp_path: Path, columns: dict[str, list[Any]], message: str) -> None:

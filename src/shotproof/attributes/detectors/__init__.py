@@ -1,1 +1,1 @@
-"""One file per detector of attributes, and what they share."""
+"""Detectors of attributes, one per file, and their base classes."""

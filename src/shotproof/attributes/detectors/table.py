@@ -56,7 +56,7 @@ class TableDetector(Detector):
         """Return the words of every item."""
         words = _read_catalog(catalog) if self.file is None else _read_file(self.file, catalog)
         if not any(words.values()):
-            raise InputError(f"{self.file or 'the catalog'} gives no item a word: there is no attribute to test")
+            raise InputError(f"{self.file or 'the catalog'} has no word for any item: there is no attribute to test")
         return words
 
     def check(self, catalog: Catalog) -> None:

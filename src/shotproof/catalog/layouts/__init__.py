@@ -1,1 +1,1 @@
-"""Layouts of data sets on disk: declarations of published ones, and general ones."""
+"""Layouts of data sets on disk: those of published data sets, and general ones."""

@@ -60,7 +60,7 @@ class SoundModel(TransformersModel, SoundEncoder):
         return np.asarray(next(extracted[name] for name in extracted if name in INPUTS)[0], dtype=np.float32)
 
     def fusion_inputs(self, config: Any, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return the input that tells CLAP, if it fuses parts of long clips, that no clip is longer than it takes."""
+        """Return an extra input for CLAP models that fuse parts of long clips: that no clip is too long."""
         import torch
 
         if not getattr(config, "enable_fusion", False):
