@@ -71,8 +71,8 @@ COMMANDS |= {
     f"{name} {function.__name__}": function for name, (_, functions) in GROUPS.items() for function in functions
 }
 COMPUTES_LITTLE = (doctor, view, gate, show, plan, bundle, leaderboard)
-CONTINUES = "finished parts are kept; run the same command again to continue"
-CACHED = "the cache is kept; run the same command again to continue from there"
+CONTINUES = "run the same command again to continue (finished parts are kept)"
+CACHED = "run the same command again to continue (the cache is kept)"
 STARTS_OVER = "running the same command again starts over"
 AFTER_CTRL_C: dict[Callable[..., Any], str] = dict.fromkeys((demo, run, profile, mix, train), CONTINUES)
 AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate), CACHED)

@@ -11,6 +11,7 @@ from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.comparison.card import Card
+    from shotproof.comparison.change_tables import ChangeTable
     from shotproof.comparison.comparison import Comparison
     from shotproof.stats.intervals import Interval
 
@@ -31,6 +32,7 @@ def print_comparison(comparison: Comparison, *, brief: bool = False) -> None:
         comparison: comparison to print
         brief: whether to print only the losses, with the first interval, and the sentences
     """
+    from shotproof.comparison.change_tables import change_tables
     from shotproof.comparison.sentences import interval_sentences
     from shotproof.comparison.wide import title_of
 
@@ -44,8 +46,13 @@ def print_comparison(comparison: Comparison, *, brief: bool = False) -> None:
     ]
     names = {_key(vars(design), _DESIGN): comparison.design_name(design) for design in comparison.designs}
     titles = {_key(vars(block.design), _DESIGN): title_of(block) for block in comparison.blocks}
+    changed = {_key(vars(table.design), _DESIGN): table for table in change_tables(comparison)}
     for design, rows in _grouped(estimates, _DESIGN):
-        _print_losses(comparison, names[design], rows)
+        table = changed.get(design)
+        in_table = set() if table is None else {row.label for row in table.rows if row.reference}
+        _print_losses(comparison, names[design], [row for row in rows if row["tasks"] not in in_table])
+        if table is not None:
+            _print_changes(comparison, names[design], table)
         if not brief:
             _print_numbers(comparison, titles[design], rows)
     if not brief:
@@ -120,6 +127,27 @@ def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> N
         title = f"{design} tasks: percent, gaps in points, {level(comparison.level)} {first} interval"
         print_table(title if reference else title.replace(" gaps in points,", ""), ["classifier", *columns], cells)
         say()
+
+
+def _print_changes(comparison: Comparison, design: str, table: ChangeTable) -> None:
+    """Print one table of all changed sets: a row per change, two columns per classifier."""
+    from shotproof.comparison.numbers import METRIC_NAMES, level, percent
+
+    metric, first = METRIC_NAMES[comparison.metric], comparison.first_covers
+    names = [str(comparison.classifier_name(classifier)) for classifier in table.classifiers]
+    columns = [column for name in names for column in (f"{metric} {name}", "skill lost")]
+    lines = []
+    for row in table.rows:
+        cells = [row.change, "" if row.severity is None else str(row.severity), row.reference or ""]
+        for cell in row.cells:
+            accuracy, lost = cell.accuracy, cell.skill_lost
+            cells.append("-" if accuracy is None else percent(accuracy.mean))
+            empty = "-" if row.reference else ""
+            cells.append(empty if lost is None else _format_number({**vars(lost), "interval": lost.covers}, first))
+        lines.append(cells)
+    title = f"{design} tasks with one thing changed: percent, {level(comparison.level)} {first} interval"
+    print_table(title, ["change", "severity", "against", *columns], lines)
+    say()
 
 
 def _print_numbers(comparison: Comparison, title: str, rows: Sequence[Row]) -> None:
