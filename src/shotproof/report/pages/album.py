@@ -87,13 +87,13 @@ class Album:
             if is_sound(clip):
                 samples = read_clip(clip)
                 image, sound = spectrogram(samples), len(self.sounds)
-                self.sounds.append(_data_uri("audio/mpeg", playable(samples)))
+                self.sounds.append(data_uri("audio/mpeg", playable(samples)))
             else:
                 image = thumbnail(clip)
         except UnreadableItem:
             self.unreadable.append(item)
             return Thumbnail(item, None, None, item)
-        self.images.append(_data_uri("image/jpeg", image))
+        self.images.append(data_uri("image/jpeg", image))
         return Thumbnail(item, len(self.images) - 1, sound, item)
 
     def _clips_of(self, catalog: Catalog) -> Sequence[ItemFile]:
@@ -104,9 +104,14 @@ class Album:
 
 def thumbnail(path: ItemFile, side: int = THUMBNAIL_SIDE) -> bytes:
     """Shrink an image to a JPEG of at most `side` x `side` pixels."""
+    return jpeg(shrunk(path, side))
+
+
+def shrunk(path: ItemFile, side: int = THUMBNAIL_SIDE) -> Image.Image:
+    """Shrink an image to at most `side` x `side` pixels."""
     image = open_image(path, side=side)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    return _jpeg(image)
+    return image
 
 
 def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
@@ -121,7 +126,7 @@ def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
     shades = np.array(SHADES, dtype=np.float64)
     colors = np.stack([np.interp(share[::-1], steps, shades[:, channel]) for channel in range(3)], axis=-1)
     image = Image.fromarray(colors.round().astype(np.uint8))
-    return _jpeg(image.resize((side, side), Image.Resampling.LANCZOS))
+    return jpeg(image.resize((side, side), Image.Resampling.LANCZOS))
 
 
 def playable(samples: Samples) -> bytes:
@@ -141,11 +146,13 @@ def _describe(item: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumb
     return replace(item, about=f"{name} in {context}" if context else name, context=context)
 
 
-def _jpeg(image: Image.Image) -> bytes:
+def jpeg(image: Image.Image) -> bytes:
+    """Encode an image as a JPEG."""
     encoded = io.BytesIO()
     image.save(encoded, "JPEG", quality=JPEG_QUALITY, optimize=True)
     return encoded.getvalue()
 
 
-def _data_uri(kind: str, content: bytes) -> str:
+def data_uri(kind: str, content: bytes) -> str:
+    """Write content as an address that a page can embed."""
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -72,12 +72,12 @@ def environment() -> jinja2.Environment:
     return templates
 
 
-def render(template: str, context: dict[str, Any]) -> str:
+def render(template: str, context: dict[str, Any], *, has_script: bool = True) -> str:
     """Render a page from a template; the context's `medium`, if it has one, decides the word for items."""
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
-        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+        f"script-src '{_hash(script) if has_script else 'none'}'; base-uri 'none'; form-action 'none'"
     )
     page: str = (
         environment()
