@@ -1,0 +1,433 @@
+"""Changed tasks: the same tasks with one thing changed, plates that follow the rules, and gaps of planted truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from scipy import stats
+
+from shotproof.catalog.catalog import MASK, Catalog
+from shotproof.catalog.changed_catalog import with_changes
+from shotproof.changes.change import BackgroundChange, changes
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.features.encoder import encode
+from shotproof.features.features import Features
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
+from shotproof.tasks.changed import MOST_VARIANTS, Changed, Plates, Variants
+from shotproof.tasks.sampler import sample, samplers
+from shotproof.tasks.task_check import check_tasks
+from shotproof.tasks.taskset import SIDES, TaskSet, TaskShape
+from tests.drawn_layers import COLORS, draw_masked
+from tests.hash_seeds import run_with_another_hash_seed
+
+DESIGN: dict[str, Any] = {"way": 3, "shot": 2, "query": 3}
+MIXED = ("mixed-same", "mixed-random", "mixed-rival")
+
+
+def catalog_of(classes: int = 5, items: int = 8, per_source: int = 1, without: tuple[str, ...] = ()) -> Catalog:
+    """Images with masks, but for those `without`; so many in a row share a source."""
+    names = [f"class{c}/{i}.png" for c in range(classes) for i in range(items)]
+    columns = {
+        "item": names,
+        "path": names,
+        "label": [name.split("/")[0] for name in names],
+        "split": ["test"] * len(names),
+        MASK: [None if name in without else f"masks/{name}" for name in names],
+        "source": [f"source{number // per_source}" for number in range(len(names))],
+    }
+    return Catalog(pa.table(columns))
+
+
+def changed(catalog: Catalog, like: TaskSet, change: str, **options: Any) -> TaskSet:
+    """The tasks with one change."""
+    seed = options.pop("seed", 0)
+    return sample(catalog, Changed(change=change, **options), like=like, seed=seed)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An item of a task with what its change says.
+
+    labels: classes of the task
+    support: items in its support sets
+    plate: item whose background is shown
+    """
+
+    item: str
+    label: str
+    labels: set[str]
+    support: set[str]
+    plate: str
+
+
+def shown(tasks: TaskSet, side: str = "query") -> Iterator[Shown]:
+    """Each changed item of one side."""
+    rows = tasks.table.to_pylist()
+    for task in range(len(tasks)):
+        of_task = rows[tasks.starts[task] : tasks.starts[task + 1]]
+        labels = {row["label"] for row in of_task}
+        support = {item for row in of_task for item in row["support"]}
+        for row in of_task:
+            for item, spelling in zip(row[side], row[f"{side}_change"], strict=True):
+                change = changes.make(spelling)
+                assert isinstance(change, BackgroundChange)
+                yield Shown(item, row["label"], labels, support, str(change.plate))
+
+
+@pytest.mark.parametrize("change", ["blur(severity=2)", "only-background", *MIXED])
+@pytest.mark.parametrize("side", ["query", "support", "both"])
+def test_classes_items_and_slots_are_those_of_the_other_set(change: str, side: str) -> None:
+    catalog = catalog_of()
+    like = sample(catalog, "random", **DESIGN, tasks=12)
+    tasks = changed(catalog, like, change, side=side)
+    columns = ["task", "slot", "label", "support", "query"]
+    assert tasks.table.select(columns).equals(like.table.select(columns))
+    assert tasks.match == like.digest
+    assert tasks.digest != like.digest
+    assert (tasks.record.way, tasks.record.shot, tasks.record.query) == (3, 2, 3)
+    assert check_tasks(tasks, catalog) == []
+    for name in SIDES:
+        spellings = tasks.changes(name)
+        assert (spellings is not None) == (side in (name, "both"))
+        items = pc.list_flatten(tasks.table.column(name)).to_pylist()
+        if spellings is None:
+            assert tasks.shown(name).to_pylist() == items
+        else:
+            expected = [f"{item} @ {text}" for item, text in zip(items, spellings.to_pylist(), strict=True)]
+            assert tasks.shown(name).to_pylist() == expected
+
+
+def test_the_change_is_spelled_in_full_whichever_way_it_was_typed() -> None:
+    assert str(Changed(change="blur( style='motion',severity=2 )")) == str(
+        samplers.make({"name": "changed", "change": "blur(severity=2, style='motion')"})
+    )
+    with pytest.raises(InputError, match="unknown change 'blurr': did you mean 'blur'"):
+        Changed(change="blurr")
+    with pytest.raises(InputError, match="side: expected query or support or both, found 'queries'"):
+        Changed(change="blur", side="queries")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("per_source", [1, 2])
+@pytest.mark.parametrize("change", MIXED)
+def test_plates_follow_their_rules(change: str, per_source: int) -> None:
+    catalog = catalog_of(per_source=per_source)
+    label, source = (
+        dict(zip(catalog.items, catalog.table.column(name).to_pylist(), strict=True)) for name in ("label", "source")
+    )
+    tasks = changed(catalog, sample(catalog, "random", **DESIGN, tasks=60), change, side="both")
+    plates = set()
+    for side in SIDES:
+        for query in shown(tasks, side):
+            assert source[query.plate] != source[query.item]
+            plates.add(query.plate)
+            if change == "mixed-same":
+                assert label[query.plate] == query.label
+            if change == "mixed-rival":
+                assert label[query.plate] in query.labels - {query.label}
+    assert len(plates) > 20
+
+
+@pytest.mark.parametrize("per_source", [1, 4])
+def test_every_item_of_another_source_is_as_likely_where_any_may_be(per_source: int) -> None:
+    catalog = catalog_of(classes=3, items=8, per_source=per_source)
+    place = {item: number for number, item in enumerate(catalog.items)}
+    counts = np.zeros((24, 24), int)
+    for seed in range(100):
+        change = changes.make(f"mixed-random(seed={seed})")
+        assert isinstance(change, BackgroundChange)
+        items, spellings = Plates.of(catalog, change).every_variant()
+        for item, spelling in pairs_of(items, spellings):
+            plate = changes.make(spelling)
+            assert isinstance(plate, BackgroundChange)
+            counts[place[item], place[str(plate.plate)]] += 1
+    is_own_source = np.arange(24)[:, None] // per_source == np.arange(24) // per_source
+    assert (counts.sum(axis=1) == 2 * 100).all()  # two different ones each time
+    assert not counts[is_own_source].any()
+    assert stats.chisquare(counts[~is_own_source]).pvalue > 1e-3
+
+
+def _like(catalog: Catalog) -> TaskSet:
+    return sample(catalog, "random", **DESIGN, tasks=1)
+
+
+@pytest.mark.parametrize("change", MIXED)
+def test_a_plate_in_the_support_set_is_shown_only_if_both_candidates_are_there(change: str) -> None:
+    catalog = catalog_of(classes=3, items=6)
+    tasks = changed(catalog, sample(catalog, "random", way=3, shot=3, query=2, tasks=40), change)
+    pairs: dict[tuple[str, str], set[str]] = {}  # of an item and the class of its plate
+    queries = list(shown(tasks))
+    label = dict(zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True))
+    for query in queries:
+        pairs.setdefault((query.item, "" if change == "mixed-random" else label[query.plate]), set()).add(query.plate)
+    assert max(map(len, pairs.values())) == 2
+    hidden = 0
+    for query in queries:
+        candidates = pairs[query.item, "" if change == "mixed-random" else label[query.plate]]
+        if query.plate in query.support:
+            assert candidates <= query.support or len(candidates) < 2
+            hidden += 1
+    assert 0 < hidden < len(queries)
+
+
+@pytest.mark.parametrize("change", ["noise", *MIXED])
+def test_tasks_do_not_depend_on_how_many_are_drawn_or_in_which_parts(change: str) -> None:
+    catalog = catalog_of()
+    like = sample(catalog, "random", **DESIGN, tasks=20)
+    sampler = Changed(change=change)
+    whole = sample(catalog, sampler, like=like)
+    part = sample(catalog, sampler, like=like, tasks=10)
+    assert (len(whole), len(part)) == (20, 10)
+    assert whole.first(10).table.equals(part.table)
+    assert part.match == like.first(10).digest
+    bound = sampler.bind(catalog, TaskShape(**DESIGN), 0, like=like)
+    pieces = [bound.draw(range(start, start + 5)) for start in (15, 5, 0, 10)]
+    assert TaskSet(pa.concat_tables([pieces[2], pieces[1], pieces[3], pieces[0]])).digest == whole.digest
+
+
+def test_seeds_and_changes_give_other_tasks() -> None:
+    catalog = catalog_of()
+    like = sample(catalog, "random", **DESIGN, tasks=10)
+    sets = [
+        *(changed(catalog, like, change) for change in (*MIXED, "blur", "blur(severity=1)", "only-foreground")),
+        changed(catalog, like, "mixed-same(seed=1)"),
+        changed(catalog, like, "mixed-random(seed=1)"),
+        changed(catalog, like, "mixed-rival", seed=1),
+        changed(catalog, like, "blur", side="support"),
+        changed(catalog, like, "blur", side="both"),
+    ]
+    assert len({tasks.digest for tasks in sets}) == len(sets)
+
+
+def digest_of_tasks() -> str:
+    """Digest of a changed task set."""
+    catalog = catalog_of()
+    return changed(catalog, sample(catalog, "random", **DESIGN, tasks=10), "mixed-rival").digest
+
+
+def test_another_process_with_another_hash_seed_draws_the_same() -> None:
+    program = "from tests.tasks.test_changed import digest_of_tasks; print(digest_of_tasks())"
+    assert run_with_another_hash_seed(program).strip() == digest_of_tasks()
+
+
+def pairs_of(items: pa.Array, spellings: pa.Array) -> set[tuple[str, str]]:
+    return set(zip(items.to_pylist(), spellings.to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("per_source", [1, 2])
+@pytest.mark.parametrize("change", ["noise", "only-foreground", *MIXED])
+def test_complete_variants_are_all_that_tasks_ask_for(change: str, per_source: int) -> None:
+    catalog = catalog_of(per_source=per_source)
+    variants = Variants.of(changed(catalog, _like(catalog), change), catalog)
+    assert variants.is_complete
+    known = pairs_of(variants.items, variants.changes)
+    assert len(known) == len(variants.names)
+    for seed in range(4):
+        like = sample(catalog, "random", **DESIGN, tasks=25, seed=seed)
+        tasks = changed(catalog, like, change, side="both", seed=seed)
+        for side in SIDES:
+            spellings = tasks.changes(side)
+            assert spellings is not None
+            assert pairs_of(pc.list_flatten(tasks.table.column(side)), spellings) <= known
+
+
+@pytest.mark.parametrize("change", MIXED)
+def test_classes_with_too_few_plates_do_no_harm_where_tasks_have_none_of_them(change: str) -> None:
+    catalog = catalog_of().filter(
+        [not item.startswith("class0") or item == "class0/0.png" for item in catalog_of().items]
+    )
+    like = sample(catalog, "random(skip_small_classes=True)", **DESIGN, tasks=10)
+    tasks = changed(catalog, like, change)
+    variants = Variants.of(tasks, catalog)
+    assert variants.is_complete
+    spellings = tasks.changes("query")
+    assert spellings is not None
+    assert pairs_of(pc.list_flatten(tasks.table.column("query")), spellings) <= pairs_of(
+        variants.items, variants.changes
+    )
+
+
+def test_variants_beyond_the_limit_are_those_of_the_tasks() -> None:
+    catalog = catalog_of(classes=40, items=10)
+    assert 2 * 39 * len(catalog) > MOST_VARIANTS
+    tasks = changed(catalog, sample(catalog, "random", **DESIGN, tasks=4), "mixed-rival")
+    variants = Variants.of(tasks, catalog)
+    assert not variants.is_complete
+    spellings = tasks.changes("query")
+    assert spellings is not None
+    asked = pairs_of(pc.list_flatten(tasks.table.column("query")), spellings)
+    assert pairs_of(variants.items, variants.changes) == asked
+    assert len(variants.items) == len(asked)
+
+
+@pytest.mark.parametrize("side", ["query", "both"])
+def test_a_written_set_is_read_again(tmp_path: Path, side: str) -> None:
+    catalog = catalog_of()
+    tasks = changed(catalog, _like(catalog), "mixed-rival", side=side)
+    tasks.write(tmp_path / "tasks.parquet")
+    again = TaskSet.read(tmp_path / "tasks.parquet")
+    assert again.digest == tasks.digest
+    assert again.is_changed
+    assert again.record.sampler == tasks.record.sampler
+    assert again.table.equals(tasks.table)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([["noise"]], "column 'query_change': expected as many changes as 'query' has items"),
+        ([["noise", None]], "column 'query_change'"),
+        ([None], "column 'query_change'"),
+        (["noise"], "column 'query_change'"),
+    ],
+)
+def test_columns_of_changes_that_do_not_fit_are_refused(value: list[Any], message: str) -> None:
+    columns = {"task": [0], "slot": [0], "label": ["x"], "attribute": pa.array([None], pa.string())}
+    table = pa.table({**columns, "support": [["a"]], "query": [["b", "c"]], "query_change": value})
+    with pytest.raises(InputError, match=message):
+        TaskSet(table)
+
+
+def test_items_without_a_mask_are_counted_and_named() -> None:
+    without = ("class0/0.png", "class1/3.png", "class2/2.png")
+    catalog = catalog_of(classes=3, without=without)
+    like = sample(catalog, "random", way=3, shot=4, query=4, tasks=4)
+    for change in ("only-background", "mixed-same"):
+        with pytest.raises(InputError, match=rf"change '{change}': 3 items of the tasks have no mask .*e\.g\. 'class"):
+            changed(catalog, like, change, side="both")
+    unchanged = changed(catalog, like, "blur")
+    assert len(unchanged) == 4
+    masked = catalog.filter([item not in without for item in catalog.items])
+    kept = changed(masked, sample(masked, "random", **DESIGN, tasks=30), "mixed-random")
+    assert not {query.plate for query in shown(kept)} & set(without)
+
+
+def test_no_masks_at_all_tell_what_would_give_them() -> None:
+    catalog = catalog_of()
+    like = _like(catalog)
+    bare = Catalog(catalog.table.drop_columns([MASK]))
+    with pytest.raises(InputError, match=r"none has a foreground: images need masks .*--cutter grabcut"):
+        changed(bare, like, "mixed-same")
+    assert len(changed(bare, like, "blur")) == 1
+
+
+def test_changes_of_another_medium_are_refused() -> None:
+    catalog = catalog_of()
+    with pytest.raises(InputError, match=r"change 'gain' does not apply to images: expected one of .*rotation"):
+        changed(catalog, _like(catalog), "gain")
+
+
+@pytest.mark.parametrize(
+    ("per_source", "message"),
+    [
+        (1, "class 'class[01]' has 2 items with a background: each item needs 2 others"),
+        (3, "class 'class[01]' has 4 items with a background: each item needs 2 others, of other sources"),
+    ],
+)
+def test_too_few_plates_of_a_class_are_told(per_source: int, message: str) -> None:
+    catalog = catalog_of(classes=2, items=2 if per_source == 1 else 4, per_source=per_source)
+    like = sample(catalog, "random", way=2, shot=1, query=1, tasks=8)
+    with pytest.raises(InsufficientData, match=message):
+        changed(catalog, like, "mixed-same")
+
+
+def test_too_few_plates_in_all_are_told() -> None:
+    masked = ("class0/1.png", "class1/1.png")
+    catalog = catalog_of(classes=2, items=2, without=("class0/0.png", "class1/0.png"))
+    columns = {"task": [0, 0], "slot": [0, 1], "label": ["class0", "class1"]}
+    supports = {"support": [["class0/0.png"], ["class1/0.png"]], "query": [[item] for item in masked]}
+    like = TaskSet(pa.table({**columns, "attribute": pa.nulls(2, pa.string()), **supports}))
+    with pytest.raises(InsufficientData, match="change 'mixed-random': only 2 items have a background"):
+        changed(catalog, like, "mixed-random")
+
+
+NO_CACHE = Runtime(cache=None, workers=1)
+Encoder = Callable[[Catalog], Features]
+
+
+def seen_of_border(catalog: Catalog) -> Features:
+    """The colors along the border of a picture: nothing of its object."""
+    seen = encode(catalog, "pixels(size=8)", runtime=NO_CACHE)
+    cells = seen.array.reshape(len(catalog), 8, 8, 3)
+    border = np.concatenate([cells[:, 0], cells[:, -1], cells[:, :, 0], cells[:, :, -1]], axis=1)
+    return Features.from_array(catalog.items, border.reshape(len(catalog), -1) - 0.4, name="border")
+
+
+def seen_of_object(catalog: Catalog) -> Features:
+    """The color of the object of a picture: nothing of its background."""
+    colors = np.array(COLORS, np.float64)[[int(item[0]) for item in catalog.items]]
+    return Features.from_array(catalog.items, colors - 100, name="object")
+
+
+def evaluated(catalog: Catalog, encoder: Encoder, names: tuple[str, ...]) -> dict[str, Results]:
+    """The results on tasks, unchanged and with each change, of one encoder that sees all items."""
+    like = sample(catalog, "random", **DESIGN, tasks=25)
+    sets = {"unchanged": like, **{name: changed(catalog, like, name) for name in names}}
+    variants = [Variants.of(tasks, catalog) for name, tasks in sets.items() if name != "unchanged"]
+    features = encoder(with_changes(catalog, [(variant.items, variant.changes) for variant in variants]))
+    return {name: evaluate(tasks, features, ["ncc"], runtime=NO_CACHE) for name, tasks in sets.items()}
+
+
+def accuracy(results: Results) -> float:
+    table = results.table
+    return float(pc.sum(table.column("n_correct")).as_py() / pc.sum(table.column("n_query")).as_py())
+
+
+def correct(results: Results) -> npt.NDArray[np.int64]:
+    return np.asarray(results.table.column("n_correct").to_numpy())
+
+
+def test_a_classifier_of_backgrounds_falls_with_the_background(tmp_path: Path) -> None:
+    results = evaluated(draw_masked(tmp_path), seen_of_border, (*MIXED, "only-background", "blur(severity=1)"))
+    assert accuracy(results["unchanged"]) == 1
+    assert accuracy(results["mixed-same"]) == 1
+    assert accuracy(results["only-background"]) == 1
+    assert accuracy(results["blur(severity=1)"]) == 1
+    assert accuracy(results["mixed-rival"]) == 0  # each query looks like another class of its task
+    # A background of a class outside of the task is as near to any of its three, one of the same class to its own.
+    assert 0.1 < accuracy(results["mixed-random"]) < 0.55
+
+
+def test_backgrounds_that_say_nothing_of_the_class_are_known_by_chance_before_and_after(tmp_path: Path) -> None:
+    results = evaluated(draw_masked(tmp_path, items=8, correlated=False), seen_of_border, MIXED)
+    for each in results.values():
+        assert accuracy(each) == pytest.approx(1 / 3, abs=0.15)
+
+
+@pytest.mark.parametrize("correlated", [True, False])
+def test_an_encoder_that_sees_no_background_has_a_gap_of_zero(tmp_path: Path, correlated: bool) -> None:
+    results = evaluated(draw_masked(tmp_path, correlated=correlated), seen_of_object, MIXED)
+    for each in results.values():
+        assert accuracy(each) == 1
+        np.testing.assert_array_equal(correct(each), correct(results["unchanged"]))
+
+
+def test_the_reference_is_the_unchanged_set(tmp_path: Path) -> None:
+    results = evaluated(draw_masked(tmp_path), seen_of_object, ("mixed-same", "mixed-rival"))
+    origins = {name: Origin.of(each) for name, each in results.items()}
+    assert {name: origin.reference(origins) for name, origin in origins.items()} == {
+        "unchanged": None,
+        "mixed-same": "unchanged",
+        "mixed-rival": "unchanged",
+    }
+    assert {origin.match for origin in origins.values()} == {origins["unchanged"].match}
+    assert origins["mixed-same"].axis == "changes"
+    del origins["unchanged"]
+    assert origins["mixed-same"].reference(origins) is None
+
+
+def test_features_without_the_changed_items_are_refused(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path)
+    tasks = changed(catalog, _like(catalog), "noise")
+    with pytest.raises(Mismatch, match=r"lack 9 of the 15 items, e\.g\. '\d-\d\.png @ noise'"):
+        evaluate(tasks, seen_of_object(catalog), ["ncc"], runtime=NO_CACHE)
