@@ -14,6 +14,7 @@ from PIL import Image
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean, first_line
 from shotproof.core.options import option
 from shotproof.core.storage.files import file_sha256, require_file
+from shotproof.features.encoders.tower import tower_digest
 from shotproof.masks.cutter import Box, Cutter, Mask, Pixels
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
@@ -98,11 +99,17 @@ class HuggingFaceSegmentation(Cutter):
         return {"transformers": "hf"}
 
     @cached_property
+    def fingerprint(self) -> str:
+        """Return the digest of the model's weights, settings and preprocessing, with the classes."""
+        processor, network, numbers = self._parts
+        return f"hf {tower_digest(network, processor.to_json_string())} {sorted(numbers)}"
+
+    @cached_property
     def _parts(self) -> tuple[Any, Any, list[int]]:
         """Load the processor and the model, and find the numbers of the foreground's labels."""
         from shotproof.core.clients.hugging_face import load_part
 
-        processor = load_part("AutoImageProcessor", self.model, hub=self.hub)
+        processor = load_part("AutoImageProcessor", self.model, hub=self.hub, backend="pil")
         network = load_part("AutoModelForSemanticSegmentation", self.model, hub=self.hub, use_safetensors=True)
         labels = {str(name): int(number) for number, name in network.config.id2label.items()}
         for name in self.classes:
