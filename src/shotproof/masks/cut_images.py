@@ -61,6 +61,11 @@ class CutSettings(Checked):
     )
     thresholds: MaskThresholds = field(default_factory=MaskThresholds)
 
+    @property
+    def made_cutter(self) -> Cutter | None:
+        """Return the cutter; None if there is a folder of masks."""
+        return None if self.masks is not None else cutters.make(self.cutter)
+
 
 @dataclass(frozen=True)
 class CutImage:
@@ -178,11 +183,13 @@ def expected_masks(
     """Predict the catalog that `cut` will write if every mask is good, without reading any image.
 
     Raises:
-        InputError: the items are not images, or the cutter lacks a package.
+        InputError: the items are not images, the cutter lacks a package, or the folder of masks does not exist.
     """
     require_images(catalog)
     if settings.masks is None:
         cutters.make(settings.cutter).require_extras()
+    else:
+        _require_folder(settings.masks)
     names = [
         _mask_path(item) if labels is None or label in labels else None
         for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True)
@@ -260,11 +267,16 @@ def _from_cache(text: str | None, thresholds: MaskThresholds) -> CutImage:
     return CutImage(base64.b64decode(png), quality, quality.fails(thresholds))
 
 
+def _require_folder(folder: Path) -> None:
+    """Raise InputError if a folder of masks does not exist."""
+    if not folder.is_dir():
+        raise InputError(f"masks: folder {folder} does not exist")
+
+
 def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
     """Read masks that somebody else made: files in a folder, named as the items are, with any image extension."""
     assert settings.masks is not None
-    if not settings.masks.is_dir():
-        raise InputError(f"masks: folder {settings.masks} does not exist")
+    _require_folder(settings.masks)
     files = {path.relative_to(settings.masks).with_suffix("").as_posix(): path for path in settings.masks.rglob("*")}
     name_counts = Counter(Path(item).stem for item in catalog.items)
     results = []

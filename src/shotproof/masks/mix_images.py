@@ -117,7 +117,12 @@ def expected_mixed_images(catalog: Catalog, mapping: PairMapping, folder: Path, 
     """
     used = _select(catalog, mapping)
     images = _usable(used, mapping, masked_images(used), [""] * len(used))
-    return _make_catalog(_draw_recipes(images, mapping, settings), images, catalog, mapping, folder, settings, {})
+    recipes = _draw_recipes(images, mapping, settings)
+    expected = _make_catalog(recipes, images, catalog, mapping, folder, settings, {})
+    # What looks at a file before the mixtures exist looks at the image of the foreground.
+    files = used.moved_to(folder).table.column("path").take(pa.array([recipe.foreground for recipe in recipes]))
+    table = expected.table.set_column(expected.table.column_names.index("path"), "path", files)
+    return Catalog(table, folder, expected.record)
 
 
 def _select(catalog: Catalog, mapping: PairMapping) -> Catalog:

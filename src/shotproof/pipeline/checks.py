@@ -60,7 +60,9 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
             choose_devices(device)
     with error_location(experiment, "[output], projection"):
         check_projection(experiment.projection)
+    cutter = None if experiment.masks is None else experiment.masks.settings.made_cutter
     components_by_location: dict[str, list[Component]] = {
+        "[masks], cutter": [] if cutter is None else [cutter],
         "[attributes], detectors": [detector for detectors in experiment.detectors.values() for detector in detectors],
         "[features], encoders": [*experiment.encoders],
         "[features], transforms": [*experiment.transforms],

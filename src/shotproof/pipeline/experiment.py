@@ -6,7 +6,10 @@ layout = "folder"
 splits = "splits.csv"
 names = "names.csv"            # display names of the classes: label,name
 
-# [mix]                        # sounds: mix with backgrounds first, and use the mixtures as data
+# [masks]                      # images: cut the foregrounds out first, and leave out images without a good mask
+# cutter = "grabcut"           # or: masks = "folder of masks"
+
+# [mix]                        # sounds, and images with masks: mix with backgrounds first, and use the mixtures as data
 # mapping = "esc50"
 # clean = true
 
@@ -70,6 +73,7 @@ from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
 from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.draw_entries import Draw, resolve_draws
 from shotproof.pipeline.experiment_file import AttributesSection, EvaluateSection, ExperimentFile, TuneOn
+from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, resolve_uses
 from shotproof.pipeline.mix_section import Mixing
 from shotproof.stats.intervals import Covers
@@ -87,7 +91,8 @@ class Experiment:
     at_hand: catalog, features and attributes in memory, which replace those named in the file
     names, name: CSV file with display names of the classes, and display name of the data
     only_split: split to use; None means all
-    mix: how recordings are mixed with backgrounds first; None means the data is used unchanged
+    masks: how the foregrounds of images are cut out first; None means not at all
+    mix: how recordings or images are mixed with backgrounds first; None means the data is used unchanged
     detectors: detectors by the name of the set of attributes that they produce together
     attribute_files: existing attribute files, by name
     draws: task sets to draw; task_files: existing task sets
@@ -113,6 +118,7 @@ class Experiment:
     only_split: str | None = None
     names: Path | None = None
     name: str | None = None
+    masks: Masking | None = None
     mix: Mixing | None = None
     detectors: Mapping[str, tuple[Detector, ...]] = field(default_factory=dict)
     attribute_files: Mapping[str, Path] = field(default_factory=dict)
@@ -232,6 +238,7 @@ class Experiment:
             only_split=catalog.split,
             names=catalog.names,
             name=catalog.name,
+            masks=file.masks,
             mix=file.mix,
             detectors=sets,
             attribute_files=files,

@@ -31,6 +31,7 @@ from shotproof.core.trust import require_trust
 from shotproof.features.encoder import Encoder
 from shotproof.features.transforms import Transform
 from shotproof.pipeline.draw_entries import Design, Draw
+from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.mix_section import Mixing
 from shotproof.results.evaluated import METRICS
@@ -217,7 +218,8 @@ class ExperimentFile(Section):
     """Experiment file."""
 
     catalog: CatalogSection = option(help="data, given by root or file")
-    mix: Mixing | None = option(None, "mix recordings with backgrounds first, and use the mixtures as data")
+    masks: Masking | None = option(None, "cut the foregrounds of images out first, and leave out images without one")
+    mix: Mixing | None = option(None, "mix recordings or images with backgrounds first, and use the mixtures as data")
     attributes: AttributesSection = option(AttributesSection(), "attributes of the items")
     features: FeaturesSection = option(FeaturesSection(), "features that methods learn from")
     tasks: TasksSection = option(TasksSection(), "task sets to draw or read")

@@ -1,4 +1,4 @@
-"""Section [mix] of an experiment: recordings are mixed with backgrounds first, and the mixtures are used as data."""
+"""Section [mix] of an experiment: items are put on other backgrounds first, and the mixtures are used as data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from shotproof.core.errors import error_prefix
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.options import Option
 from shotproof.core.sections import Place, Section, read_options
 from shotproof.core.storage.files import path_exists
 from shotproof.features.encoder import encoders
+from shotproof.masks.mix_images import ImageMixSettings
 from shotproof.sounds.mapping import PairMapping, read_mapping, shipped_mappings
 from shotproof.sounds.mix import MixSettings
 from shotproof.sounds.quality import Thresholds
@@ -21,7 +22,7 @@ NO_EMBEDDING = "none"
 
 @dataclass(frozen=True)
 class Mixing(Section):
-    """Mixing of recordings with backgrounds: the mapping of pairs and the settings."""
+    """Mixing of recordings or images with backgrounds: the mapping of pairs and the settings."""
 
     mapping: PairMapping
     settings: MixSettings
@@ -56,6 +57,22 @@ class Mixing(Section):
             elif "embedding" in values:
                 values["embedding"] = encoders.make(values["embedding"]).found_from(place.folder)
             return cls(mapping, MixSettings(**values, thresholds=thresholds))
+
+    def settings_for(self, medium: str | None) -> MixSettings | ImageMixSettings:
+        """Return the settings for this kind of items.
+
+        Raises:
+            InputError: a setting for sounds is set, and the items are images.
+        """
+        if medium != "image":
+            return self.settings
+        names = [option.name for option in ImageMixSettings.options()]
+        for option in (*MixSettings.options(), *Thresholds.options()):
+            owner = self.settings if hasattr(self.settings, option.name) else self.settings.thresholds
+            if option.name not in (*names, "thresholds") and getattr(owner, option.name) != option.default:
+                key = "gain" if option.name == "margin_db" else option.name
+                raise InputError(f"'{key}' is for sounds, and the items are images: expected {', '.join(names)}")
+        return ImageMixSettings(**{name: getattr(self.settings, name) for name in names})
 
     def parameters(self) -> dict[str, Any]:
         """Return everything that determines the mixtures except the recordings.

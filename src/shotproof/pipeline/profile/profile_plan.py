@@ -160,7 +160,14 @@ def plan_profile(options: ProfileOptions, folder: Path) -> Plan:
         projection="none",
     )
     tasks = TasksSection(**builder.design, samplers=tuple(draws))
-    file = ExperimentFile(builder.source, None, builder.attributes, features, tasks, evaluate, output=output)
+    file = ExperimentFile(
+        builder.source,
+        attributes=builder.attributes,
+        features=features,
+        tasks=tasks,
+        evaluate=evaluate,
+        output=output,
+    )
     return Plan(file, folder, missing, builder.notes)
 
 

@@ -1,4 +1,4 @@
-"""Steps of an experiment, in order: catalog, mixtures, attributes, features, tasks, results.
+"""Steps of an experiment, in order: catalog, masks, mixtures, attributes, features, tasks, results.
 
 Interrupted steps keep what they computed: features in their cache, captions in their log. Results are one file per task
 set, encoder and method, so that if a method is added, only this method is evaluated.
@@ -35,6 +35,8 @@ from shotproof.features.encoder import encode, with_record
 from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
+from shotproof.masks.cut_images import CutSettings, cut, expected_masks
+from shotproof.masks.mix import expected_mixtures, mix
 from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import (
     check_draws,
@@ -48,8 +50,7 @@ from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
-from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
-from shotproof.sounds.mix import expected_mixtures, mix
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, stamp
 from shotproof.tasks.changed import Variants
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -62,7 +63,7 @@ SIZES = ("way", "shot", "query")
 
 
 def read_catalog(experiment: Experiment) -> Catalog:
-    """Read the data of an experiment, before mixing. The files are always inspected, so that changes are noticed."""
+    """Read the data of an experiment, before cutting and mixing. Files are always inspected, to notice changes."""
     if experiment.at_hand.catalogs:
         return experiment.at_hand.catalogs[0]
     if experiment.catalog_file is not None:
@@ -220,10 +221,8 @@ class ExperimentSteps:
         runtime = current_runtime()
         check_surroundings(experiment, None if runtime.remote else runtime.device)  # other machines have other devices
         with error_location(experiment, "[catalog]"):
-            recordings = catalog = read_catalog(experiment)
-        if experiment.mix is not None:
-            with error_location(experiment, "[mix]"):
-                catalog = self._mix(recordings, make=False)
+            data = read_catalog(experiment)
+        catalog = self._prepare(data, make=False)
         self._check_draws(catalog)
         experiment = self.experiment
         check_models(experiment, models, catalog)
@@ -238,19 +237,47 @@ class ExperimentSteps:
             if not self.steps.is_current(*self._encoding(catalog, encoder)):
                 with error_location(experiment, "[features], encoders"):
                     encoder.check(catalog)
-        if experiment.mix is not None:
-            with error_location(experiment, "[mix]"):
-                mixed = self._mix(recordings, make=True)
-            if mixed.digest != catalog.digest:  # silent recordings or mixtures below a threshold were left out
-                self._check_draws(mixed)
-            return mixed
-        return catalog
+        if experiment.masks is None and experiment.mix is None:
+            return catalog
+        prepared = self._prepare(data, make=True)
+        if prepared.digest != catalog.digest:  # bad masks, silent recordings or mixtures were left out
+            self._check_draws(prepared)
+        return prepared
+
+    def _prepare(self, data: Catalog, make: bool) -> Catalog:
+        """Return the data cut and mixed, created if `make` is set; otherwise what exists or is expected."""
+        if self.experiment.masks is not None:
+            with error_location(self.experiment, "[masks]"):
+                data = self._cut(data, make)
+        if self.experiment.mix is not None:
+            with error_location(self.experiment, "[mix]"):
+                data = self._mix(data, make)
+        return data
+
+    def _cut(self, images: Catalog, make: bool) -> Catalog:
+        """Return the images with masks, of the foregrounds if they are mixed next; see `_prepare`."""
+        masks, mixing = self.experiment.masks, self.experiment.mix
+        assert masks is not None
+        labels = None if mixing is None else mixing.mapping.foregrounds
+        expected = expected_masks(images, self.experiment.folder, masks.settings, labels=labels)
+        folder = masks.folder(images.digest, labels)
+        name, inputs = f"{folder}/catalog.parquet", [images, images.stamp, _mask_stamps(masks.settings)]
+        step = name, inputs, [masks.parameters(), labels]
+        masked: Catalog | None = None
+        if make:
+            output = self.experiment.folder / folder
+            masked = self.steps.step(
+                Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
+            )
+        elif self.steps.is_current(*step):
+            masked = Catalog.read(self.experiment.folder / name)
+        return expected if masked is None else masked
 
     def _mix(self, recordings: Catalog, make: bool) -> Catalog:
-        """Return the mixtures of the recordings, created if `make` is set; otherwise the existing or expected ones."""
+        """Return the mixtures of the recordings or images; see `_prepare`."""
         experiment = self.experiment
         assert experiment.mix is not None
-        mapping, settings = experiment.mix.mapping, experiment.mix.settings
+        mapping, settings = experiment.mix.mapping, experiment.mix.settings_for(recordings.medium)
         folder = experiment.mix.folder(recordings.digest)
         step = f"{folder}/catalog.parquet", [recordings, recordings.stamp], experiment.mix.parameters()
         mixed: Catalog | None = None
@@ -392,6 +419,14 @@ def _suggest_ways(sets: DrawnSets, draw: Draw) -> str:
     """Suggest a smaller number of ways for which the data is sufficient; empty if there is none or it is unknown."""
     way = sets.find_fewer_ways(draw)
     return "" if way is None else f"{draw.way} ways are too many, but --way {way} is possible: "
+
+
+def _mask_stamps(settings: CutSettings) -> list[Any]:
+    """Return the sizes and times of the files that masks are made with or read from."""
+    if settings.made_cutter is not None:
+        return file_stamps(settings.made_cutter)
+    assert settings.masks is not None
+    return [[path.name, *stamp(path)] for path in sorted(settings.masks.rglob("*")) if path.is_file()]
 
 
 def _attributes_file(name: str) -> str:

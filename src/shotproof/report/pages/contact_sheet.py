@@ -14,6 +14,7 @@ from PIL import Image, ImageFilter
 from shotproof.catalog.catalog import Catalog
 from shotproof.changes.layers import ImageLayers
 from shotproof.core.errors import UnreadableItem
+from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.whole_files import write_text
 from shotproof.masks.cut_images import CutImage
@@ -125,11 +126,9 @@ def _describe(result: CutImage) -> str:
     quality = result.quality
     if quality is None:
         return ""
-    box = "" if quality.box_area is None else f", {quality.box_area:.0%} of the box"
-    return (
-        f"{quality.area:.0%} of the image{box}, {quality.pieces} in pieces, {quality.border:.0%} of the border, "
-        f"agreement {quality.agreement:.2f}"
-    )
+    box = "" if quality.box_area is None else f", box {quality.box_area:.0%}"
+    pieces = counted(quality.pieces, "piece")
+    return f"area {quality.area:.0%}{box}, {pieces}, border {quality.border:.0%}, agreement {quality.agreement:.2f}"
 
 
 def _picture(image: Image.Image, about: str) -> Picture:
