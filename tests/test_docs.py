@@ -34,7 +34,7 @@ def test_every_kind_and_every_section_has_its_table() -> None:
 def test_examples_of_commands_are_code() -> None:
     page = command_line()
     assert "\n\n    shotproof show samplers\n\n" in page
-    assert "\n\nOf a run:\n\n    shotproof explain hardness my-run/\n\n" in page
+    assert "\n\nFor a run:\n\n    shotproof explain hardness my-run/\n\n" in page
     assert " \\\n        -o results.parquet\n\n    shotproof evaluate" in page
     assert not [line for line in page.splitlines() if line.startswith(("shotproof ", "Example:"))]
 

@@ -42,7 +42,7 @@ class KeptArrays(Tabular):
     """Named arrays with plain values, stored in one file.
 
     Example:
-        >>> kept = KeptArrays.of({"sides": np.eye(2)}, freedom=3)
+        >>> cached = KeptArrays.of({"sides": np.eye(2)}, freedom=3)
         >>> cached.array("sides").tolist(), cached.facts["freedom"]
         ([[1.0, 0.0], [0.0, 1.0]], 3)
     """
