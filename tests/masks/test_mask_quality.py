@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shotproof.masks.cutter import Box
+from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
+from tests.drawn_layers import disc
+
+GOOD = MaskQuality(area=0.3, box_area=0.6, pieces=1, border=0.0, agreement=0.9)
+
+
+def test_measures_by_hand() -> None:
+    mask = np.zeros((10, 20), bool)
+    mask[0:5, 0:4] = True  # 20 pixels; 5 + 4 of the 60 of the border, whose corner is counted twice
+    mask[8, 10:14] = True
+    mirrored = mask.copy()
+    mirrored[8] = False
+    quality = MaskQuality.of(mask, mirrored, Box(0, 0, 0.5, 0.5))
+    assert quality.area == pytest.approx(24 / 200)
+    assert quality.box_area == pytest.approx(20 / 50)
+    assert quality.pieces == 2
+    assert quality.border == pytest.approx(9 / 60)
+    assert quality.agreement == pytest.approx(20 / 24)
+    assert MaskQuality(**quality.to_json()).pieces == 2
+
+
+def test_specks_are_no_pieces_and_an_empty_mask_has_none() -> None:
+    mask = disc(60, 60)
+    mask[1, 1] = True
+    assert MaskQuality.of(mask, mask, None).pieces == 1
+    empty = np.zeros((6, 6), bool)
+    assert MaskQuality.of(empty, empty, None) == MaskQuality(0.0, None, 0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({}, None),
+        ({"box_area": None}, None),
+        ({"area": 0.0}, "empty"),
+        ({"area": 1.0, "border": 1.0}, "full"),
+        ({"area": 0.01}, "small"),
+        ({"area": 0.95}, "large"),
+        ({"box_area": 0.1}, "fills little of its box"),
+        ({"pieces": 4}, "in pieces"),
+        ({"border": 0.6}, "at the border"),
+        ({"agreement": 0.5}, "unstable"),
+    ],
+)
+def test_each_threshold_has_a_reason(changed: dict[str, float], reason: str | None) -> None:
+    assert replace(GOOD, **changed).fails(MaskThresholds()) == reason
+    lenient = MaskThresholds(0, 1, 0, 100, 1, 0)
+    assert replace(GOOD, **changed).fails(lenient) == (reason if reason in ("empty", "full") else None)
