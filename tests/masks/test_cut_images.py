@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from PIL import Image
-from shotproof.masks.cut_images import SIDE, CutSettings, cut
 
 from shotproof.catalog.catalog import MASK, Catalog
 from shotproof.catalog.changed_catalog import with_changes
@@ -17,6 +16,7 @@ from shotproof.catalog.item_files import BOX, item_files
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.masks.cut_images import SIDE, CutSettings, cut
 from shotproof.masks.cutter import Box, Cutter, Mask, Pixels, cutters
 from shotproof.media.images import open_image
 from tests.drawn_clips import draw_clips

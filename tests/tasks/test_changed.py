@@ -399,7 +399,7 @@ def test_a_classifier_of_backgrounds_falls_with_the_background(tmp_path: Path) -
 
 
 def test_backgrounds_that_say_nothing_of_the_class_are_known_by_chance_before_and_after(tmp_path: Path) -> None:
-    results = evaluated(draw_masked(tmp_path, items=8, correlated=False), seen_of_border, MIXED)
+    results = evaluated(draw_masked(tmp_path, correlated=False), seen_of_border, ("mixed-same", "mixed-rival"))
     for each in results.values():
         assert accuracy(each) == pytest.approx(1 / 3, abs=0.15)
 
