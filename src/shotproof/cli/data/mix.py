@@ -111,14 +111,14 @@ def mix(
         folder = output if pairs is None else output / CUT_FOLDER
         labels = None if pairs is None else pairs.foregrounds
         masked = _cut(items, folder, cut_settings, labels, sheet, quiet=as_json)
-    made = masked if pairs is None else mix_items(masked, pairs, output, _image_settings(flags))
+    result = masked if pairs is None else mix_items(masked, pairs, output, _image_settings(flags))
     if as_json:
-        print_json(_images_to_json(made))
+        print_json(_images_to_json(result))
         return
     if pairs is not None:
-        _print_counts(made)
-        _print_left_out(made)
-    say(f"{output}: {counted(len(made), 'image')}, {time.perf_counter() - started:.1f} s")
+        _print_counts(result)
+        _print_left_out(result)
+    say(f"{output}: {counted(len(result), 'image')}, {time.perf_counter() - started:.1f} s")
 
 
 def _require_consistent(
@@ -186,8 +186,8 @@ def _cut(
     masked = write_masks(items, results, folder, settings)
     if not quiet:
         tried = [result for result in results if result.png or result.failure]
-        kept = [result for result in tried if result.failure is None]
-        say(f"{len(kept):,} of {counted(len(tried), 'image')} have a good mask")
+        successful = [result for result in tried if result.failure is None]
+        say(f"{len(successful):,} of {counted(len(tried), 'image')} have a good mask")
         names: dict[str, list[str]] = {}
         for item, result in zip(items.items, results, strict=True):
             if result.failure is not None:
@@ -222,8 +222,8 @@ def _build_cut_settings(values: dict[str, Any], cutter: str | None, masks: Path 
         if not is_cut:
             raise InputError(f"--set {name} is for cutting: add --cutter grabcut or --masks FOLDER")
     thresholds = MaskThresholds(**{name: values[name] for name in threshold_names if name in values})
-    given = {"cutter": cutter} if cutter is not None else {}
-    return CutSettings(**given, masks=masks, box_side=values.get("box_side"), thresholds=thresholds)
+    options = {"cutter": cutter} if cutter is not None else {}
+    return CutSettings(**options, masks=masks, box_side=values.get("box_side"), thresholds=thresholds)
 
 
 def _image_settings(flags: Mapping[str, Any]) -> ImageMixSettings:
@@ -253,14 +253,14 @@ def _build_settings(values: dict[str, Any]) -> MixSettings:
     return MixSettings(**values, thresholds=thresholds)
 
 
-def _images_to_json(made: Catalog) -> dict[str, Any]:
+def _images_to_json(result: Catalog) -> dict[str, Any]:
     """Return the size of a catalog of images, what was left out, and the number of images per class and context."""
-    counts = _count(made)
+    counts = _count(result)
     return {
-        "items": len(made),
-        "digest": made.digest,
-        "skipped": list(made.record.skipped),
-        "dropped": made.record.dropped,
+        "items": len(result),
+        "digest": result.digest,
+        "skipped": list(result.record.skipped),
+        "dropped": result.record.dropped,
         "foregrounds": [{"label": label, "images": count} for label, count in counts["label"].items()],
         "backgrounds": [{"context": context, "images": count} for context, count in counts.get("context", {}).items()],
     }
@@ -274,10 +274,10 @@ def _print_counts(mixed: Catalog) -> None:
         say("")
 
 
-def _count(made: Catalog) -> dict[str, dict[str, int]]:
+def _count(result: Catalog) -> dict[str, dict[str, int]]:
     """Count the images by class and, if there are any, by context."""
-    columns = [name for name in ("label", "context") if name in made.table.column_names]
-    counters = {name: Counter(map(str, made.table.column(name).drop_null().to_pylist())) for name in columns}
+    columns = [name for name in ("label", "context") if name in result.table.column_names]
+    counters = {name: Counter(map(str, result.table.column(name).drop_null().to_pylist())) for name in columns}
     return {name: dict(sorted(counter.items())) for name, counter in counters.items()}
 
 
@@ -307,6 +307,7 @@ def _print_quality(mixed: Catalog) -> None:
 
 
 def _cell(value: Any) -> str:
+    """Format a cell; missing values as a dash."""
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
