@@ -53,6 +53,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m tools.plain_english
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks

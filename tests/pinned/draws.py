@@ -129,6 +129,10 @@ def _variants() -> Iterator[dict[str, Any]]:
     yield {"sampler": "placebo", "like": "random", "world": "sources"}
     yield {"sampler": "placebo", "like": "iid", "way": 3}
 
+    yield {"sampler": "changed", "options": {"change": "blur(severity=5)", "side": "both"}, "like": "random"}
+    for change in ("only-foreground", "mixed-same", "mixed-random", "mixed-rival"):
+        yield {"sampler": "changed", "options": {"change": change}, "like": "random", "world": "masked"}
+
     yield {"sampler": "random", "world": "shapes", "way": 5, "query": 10}
     yield {"sampler": "fewstab", "world": "shapes", "way": 5, "query": 10, **attributes}
 

@@ -12,7 +12,7 @@ import shotproof as sp
 from tests.conftest import draw_data
 from tests.context_data import mixtures
 
-World = Literal["plain", "sources", "small class", "mixtures", "shapes"]
+World = Literal["plain", "sources", "small class", "mixtures", "shapes", "masked"]
 
 
 @cache
@@ -22,7 +22,9 @@ def world_of(world: World) -> tuple[sp.Catalog, sp.Attributes]:
         return shapes().catalog(), shapes().attributes()
     if world == "mixtures":
         return mixtures(), draw_data()[1]
-    catalog, attributes = draw_data(items=60, source_of=2 if world == "sources" else None)
+    catalog, attributes = draw_data(items=60, source_of=2 if world in ("sources", "masked") else None)
+    if world == "masked":
+        catalog = sp.Catalog(catalog.table.append_column("mask", catalog.table.column("path")))
     if world == "small class":
         small = [item.startswith("class03/") and not item.endswith("0") for item in catalog.items]
         catalog = sp.Catalog(catalog.table.filter(pa.array(~np.array(small))))

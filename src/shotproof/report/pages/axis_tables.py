@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from shotproof.comparison.card import SHOTS
+from shotproof.comparison.change_tables import ChangeTable, change_tables
+from shotproof.comparison.changed_sets import AXIS as CHANGES
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.estimate_rows import EstimateRow
 from shotproof.comparison.numbers import METRIC_NAMES, metric_symbol
@@ -25,11 +27,12 @@ HEADINGS: dict[Axis, str] = {
     "difficulty": "What happens on hard tasks?",
     "classes": "What happens when classes are similar?",
     "queries": "What happens when classes have unequal numbers of queries?",
+    "changes": "What happens when one thing is changed?",
 }
 NAMES: dict[str, str] = {
     SHOTS: "Random tasks",
     **{"attributes": "Attributes", "contexts": "Contexts", "conditions": "Conditions", "difficulty": "Hard tasks"},
-    **{"classes": "Similar classes", "queries": "Unequal queries"},
+    **{"classes": "Similar classes", "queries": "Unequal queries", "changes": "Changes"},
 }
 
 Names = Mapping[tuple[Design, str], str]  # names of the task sets of a section in figures
@@ -49,6 +52,7 @@ class AxisSection:
     """One axis: a row per classifier, design and task set, sorted by the gap, and figures.
 
     heading: question that the section answers
+    changes: tables with a row per change instead, if the axis is that of changes
     labels: whether marks of the scatters are labeled by encoder or by method
     points, skill: loss in points (beyond the placebo if there is one), and in percent of the skill
     """
@@ -63,6 +67,7 @@ class AxisSection:
     contexts: list[LossPanel]
     heading: str
     has_placebo: bool
+    changes: list[ChangeTable]
 
     @property
     def name(self) -> str:
@@ -92,6 +97,9 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
         rows = comparison.rows("gap", axis=axis)
         if not rows:
             continue
+        if axis == CHANGES:
+            sections.append(_changes_section(comparison, rows))
+            continue
         several = len({row.tasks for row in rows}) > 1
         names = {
             (row.design, row.tasks): f"{row.tasks}, " * several + comparison.design_name(row.design) for row in rows
@@ -111,9 +119,44 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
                 context_panels(comparison) if axis == "contexts" else [],
                 HEADINGS[axis].format(context=comparison.context.replace("_", " ")),
                 bool(excesses),
+                [],
             )
         )
     return sections
+
+
+def _changes_section(comparison: Comparison, rows: list[EstimateRow]) -> AxisSection:
+    """Build the section of changes: many sets, so a row for each, and one figure instead of one per set."""
+    tables = change_tables(comparison)
+    nothing = BarFigure([], [], named=False)
+    skill = _change_bars(comparison, tables)
+    return AxisSection(CHANGES, rows, [], [], nothing, skill, "", [], HEADINGS[CHANGES], False, tables)
+
+
+def _change_bars(comparison: Comparison, tables: Sequence[ChangeTable]) -> BarFigure:
+    """Draw the skill lost to each change, one panel per encoder and design, one bar per method."""
+    unit = f"skill lost in {METRIC_NAMES[comparison.metric]} (%)"
+    methods = {method: index + (len(comparison.methods) == 1) for index, method in enumerate(comparison.methods)}
+    cells = [cell for table in tables for row in table.rows for cell in row.cells]
+    domain = gap_domain([cell.skill_lost for cell in cells if cell.skill_lost and cell.skill_lost.has_mean])
+    panels = []
+    for table in tables:
+        for encoder in dict.fromkeys(classifier.encoder for classifier in table.classifiers):
+            groups = []
+            for row in table.rows:
+                bars = [
+                    Bar(methods[classifier.method], classifier.method, cell.skill_lost)
+                    for classifier, cell in zip(table.classifiers, row.cells, strict=True)
+                    if classifier.encoder == encoder and cell.skill_lost and cell.skill_lost.has_mean
+                ]
+                name = row.change if row.severity is None else f"{row.change} {row.severity}"
+                groups += [(name, bars)] if bars else []
+            if groups:
+                designs = f", {comparison.design_name(table.design)}" if len(tables) > 1 else ""
+                name = f"{comparison.encoder_names[encoder]}{designs}"
+                description = f"Bars of {len(groups)} changes on {name}: {unit}. The table has the values."
+                panels.append((name, gap_bars(groups, domain, unit, description)))
+    return BarFigure(panels, [(f"t{tint % 6}", method) for method, tint in methods.items()], named=True)
 
 
 def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], names: Names) -> list[tuple[str, Markup]]:
