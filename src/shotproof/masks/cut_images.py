@@ -25,6 +25,7 @@ from shotproof.core.options import Checked, option
 from shotproof.core.records import CatalogRecord, Maker, Source
 from shotproof.core.runtime.progress import duration, timed
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.storage.places import absolute
 from shotproof.core.storage.store import Store, Writer, file_digests
 from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.tables import check_output, conform
@@ -190,12 +191,13 @@ def expected_masks(
         cutters.make(settings.cutter).require_extras()
     else:
         _require_folder(settings.masks)
-    names = [
-        _mask_path(item) if labels is None or label in labels else None
+    masks = [
+        (absolute(folder) / _mask_path(item)).as_posix() if labels is None or label in labels else None
         for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True)
     ]
-    masked = _masked(catalog, range(len(catalog)), names, None, folder)
-    return Catalog(masked.table, folder, _record(catalog, settings))
+    return Catalog(
+        _with_column(catalog.table, MASK, pa.array(masks, pa.string())), catalog.root, _record(catalog, settings)
+    )
 
 
 def require_images(catalog: Catalog) -> None:
@@ -306,24 +308,27 @@ def _masked(
     catalog: Catalog,
     kept: Sequence[int],
     names: Sequence[str | None],
-    results: Sequence[CutImage] | None,
+    results: Sequence[CutImage],
     folder: Path,
 ) -> Catalog:
-    """Build the catalog of the images that are kept, with their masks and, if there are results, boxes and measures."""
+    """Build the catalog of the images that are kept, with their masks, boxes and measures."""
     table = catalog.moved_to(folder).table.take(pa.array(kept, pa.int64()))
     columns: dict[str, pa.Array] = {MASK: pa.array(names, pa.string())}
     for index, name in enumerate(BOX):
-        values = [None if result.box is None else round(result.box[index], 6) for result in results or ()]
+        values = [None if result.box is None else round(result.box[index], 6) for result in results]
         if any(value is not None for value in values):
             columns[name] = pa.array(values, pa.float64())
-    for name in MEASURES if results is not None else ():
-        values = [getattr(result.quality, name, None) for result in results or ()]
+    for name in MEASURES:
+        values = [getattr(result.quality, name, None) for result in results]
         columns[f"mask_{name}"] = pa.array(values, pa.float64())
     for name, column in columns.items():
-        if name in table.column_names:
-            table = table.drop_columns([name])
-        table = table.append_column(name, column)
+        table = _with_column(table, name, column)
     return Catalog(table, folder, catalog.record)
+
+
+def _with_column(table: pa.Table, name: str, column: pa.Array) -> pa.Table:
+    """Append a column, in place of one of the same name."""
+    return (table.drop_columns([name]) if name in table.column_names else table).append_column(name, column)
 
 
 def _record(catalog: Catalog, settings: CutSettings) -> CatalogRecord:

@@ -120,9 +120,10 @@ def expected_mixed_images(catalog: Catalog, mapping: PairMapping, folder: Path, 
     recipes = _draw_recipes(images, mapping, settings)
     expected = _make_catalog(recipes, images, catalog, mapping, folder, settings, {})
     # What looks at a file before the mixtures exist looks at the image of the foreground.
-    files = used.moved_to(folder).table.column("path").take(pa.array([recipe.foreground for recipe in recipes]))
-    table = expected.table.set_column(expected.table.column_names.index("path"), "path", files)
-    return Catalog(table, folder, expected.record)
+    table, fronts = expected.table, used.table.take(pa.array([recipe.foreground for recipe in recipes], pa.int64()))
+    for name in ("path", MASK):
+        table = table.set_column(table.column_names.index(name), name, fronts.column(name))
+    return Catalog(table, used.root, expected.record)
 
 
 def _select(catalog: Catalog, mapping: PairMapping) -> Catalog:

@@ -266,9 +266,12 @@ class ExperimentSteps:
         masked: Catalog | None = None
         if make:
             output = self.experiment.folder / folder
-            masked = self.steps.step(
-                Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
-            )
+            with self.steps.stage("masks") as stage:
+                masked = self.steps.step(
+                    Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
+                )
+                if masked is not None and len(masked) < len(images):
+                    stage.summary = f"{len(images) - len(masked):,} of {counted(len(images), 'image')} left out"
         elif self.steps.is_current(*step):
             masked = Catalog.read(self.experiment.folder / name)
         return expected if masked is None else masked
