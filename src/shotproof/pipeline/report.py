@@ -16,6 +16,8 @@ from shotproof.analysis.projection import NO_PROJECTION, shift_projections
 from shotproof.analysis.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.changed_sets import AXIS as CHANGES
+from shotproof.comparison.changed_sets import changes_last
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.plot import save_figures
 from shotproof.comparison.verdicts import verdicts
@@ -23,12 +25,13 @@ from shotproof.core.errors import InputError
 from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
 from shotproof.report.pages.mismatch_examples import write_explanation_page
 from shotproof.report.pages.page import write_page
-from shotproof.results.answers import AnsweredTasks, answers_on
+from shotproof.results.answers import AnsweredTasks, answers_on, results_on
 from shotproof.results.origin import REFERENCES, Design
 from shotproof.tasks.taskset import TaskSet
 
 TITLE = "How much do these classifiers rely on shortcuts?"
 GALLERY_TASKS = 6  # in total
+GALLERY_CHANGES = 2  # sets of changes, of which there may be many
 PAGES = (".html", ".htm", "")
 
 
@@ -73,7 +76,7 @@ def write_compared(
         title=title or TITLE,
         comparison=comparison,
         inputs=inputs,
-        gallery=_choose_gallery(sets, inputs),
+        gallery=_choose_gallery(_with_main_changes(sets, comparison), inputs),
         costs=list(_find_costs(comparison)),
         plans=plan_curves(comparison, inputs),
         explained=explained,
@@ -174,12 +177,37 @@ def _choose_gallery(sets: Sequence[_AnsweredSet], inputs: Inputs) -> list[Galler
         if (catalog := inputs.catalog_of(task_set.replicates[0].tasks)) is not None
     ][:GALLERY_TASKS]
     return [
-        GalleryTask(task_set.name + _format_seed(task_set.replicates), task, catalog)
+        GalleryTask(
+            task_set.name + _format_seed(task_set.replicates),
+            task,
+            catalog,
+            _answers_unchanged(task_set.replicates[0].tasks, inputs),
+        )
         for (task_set, catalog), count in zip(
             sets_and_catalogs, _divide_evenly(GALLERY_TASKS, len(sets_and_catalogs)), strict=True
         )
         for task in choose_tasks(task_set.replicates[0], count)
     ]
+
+
+def _with_main_changes(sets: Sequence[_AnsweredSet], comparison: Comparison) -> list[_AnsweredSet]:
+    """Leave out all sets of changes but those that matter most, which come first."""
+    ordered = [verdict for verdict in changes_last(list(verdicts(comparison))) if verdict.loss.axis == CHANGES]
+    names = [f"{verdict.loss.label}, {comparison.design_name(verdict.block.design)}" for verdict in ordered]
+    shown = {task_set.name: task_set for task_set in sets if task_set.replicates[0].tasks.is_changed}
+    main = [shown[name] for name in names if name in shown][:GALLERY_CHANGES]
+    return [*main, *(task_set for task_set in sets if task_set.name not in shown)] if main else list(sets)
+
+
+def _answers_unchanged(tasks: TaskSet, inputs: Inputs) -> AnsweredTasks | None:
+    """Return the answers on the tasks that were changed, before any change; None if there are none."""
+    by_digest = {other.digest: other for other in inputs.tasks}
+    original: TaskSet | None = tasks
+    while original is not None and original.is_changed:
+        original = by_digest.pop(original.record.source("like") or "", None)
+    if original is None or original is tasks or not results_on(original, inputs.results):
+        return None
+    return answers_on(original, inputs.results)
 
 
 def _add_examples(

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+from shotproof.changes.change import changes
+from shotproof.core.errors import InputError
+
 SWAPS = ("mixed-rival", "mixed-random")  # the first is preferred, as it shows the background of a wrong answer
 PASTED = "mixed-same"
 BACKGROUND_ALONE = "only-background"
@@ -26,3 +29,30 @@ def change_of(label: str) -> str:
 def swaps_background(label: str, reference: str | None) -> bool:
     """Return whether only the background differs between two task sets, so that a loss is reliance on it."""
     return reference is not None and change_of(label) in SWAPS and change_of(reference) == PASTED
+
+
+def severity_of(label: str) -> int | None:
+    """Return the severity of a change; None if it has none, or if the change is unknown here.
+
+    Example:
+        >>> severity_of("blur(severity=5)"), severity_of("blur on both sides"), severity_of("mixed-rival")
+        (5, 3, None)
+    """
+    spelling = re.match(r"[\w-]+(\([^)]*\))?", label)
+    try:
+        change = changes.make(spelling[0] if spelling else label)
+    except InputError:  # of another version
+        return None
+    severity: int | None = getattr(change, "severity", None)
+    return severity
+
+
+def without_severity(label: str) -> str:
+    """Return the label without the severity, which tables show beside it.
+
+    Example:
+        >>> without_severity("blur(severity=5) on both sides")
+        'blur on both sides'
+    """
+    label = re.sub(r"severity=\d(, )?", "", label)
+    return label.replace("()", "").replace(", )", ")")

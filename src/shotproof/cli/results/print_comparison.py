@@ -146,7 +146,7 @@ def _print_changes(comparison: Comparison, design: str, table: ChangeTable) -> N
             cells.append(empty if lost is None else _format_number({**vars(lost), "interval": lost.covers}, first))
         lines.append(cells)
     title = f"{design} tasks with one thing changed: percent, {level(comparison.level)} {first} interval"
-    print_table(title, ["change", "severity", "against", *columns], lines)
+    print_table(title, ["change", "severity", "against", *columns], lines, left=3)
     say()
 
 

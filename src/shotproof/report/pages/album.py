@@ -17,6 +17,7 @@ from shotproof.core.errors import UnreadableItem
 from shotproof.media.clip import RATE, Samples, is_sound, read_clip, soundfile_module
 from shotproof.media.images import open_image
 from shotproof.media.unwritten import ItemFile
+from shotproof.report.pages.changed_thumbnails import change_at, change_words, plate_of
 
 CONTEXT = "context"
 # A page stays at 4 MB of images, or 7 MB of sounds.
@@ -137,13 +138,27 @@ def playable(samples: Samples) -> bytes:
 
 
 def _describe(item: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnail:
-    """Add the class's name and the context, if the catalog has a column of contexts."""
+    """Add the class's name and the context, if the catalog has a column of contexts, or what is changed."""
+    spelling = change_at(catalog, row)
+    if spelling is not None and item.image is not None:
+        return _describe_change(item, catalog, row, spelling)
     if column not in catalog.table.column_names or item.image is None:
         return item
     name = catalog.class_names[catalog.table.column("label")[row].as_py()]
     value = catalog.table.column(column)[row].as_py()
     context = None if value in (None, "") else str(value)
     return replace(item, about=f"{name} in {context}" if context else name, context=context)
+
+
+def _describe_change(item: Thumbnail, catalog: Catalog, row: int, spelling: str) -> Thumbnail:
+    """Say what is changed in an item; the caption is the class whose background is shown."""
+    labels = catalog.table.column("label")
+    name, plate = catalog.class_names[labels[row].as_py()], plate_of(spelling)
+    if plate is None:
+        return replace(item, about=f"{name}, {change_words(spelling)}")
+    (plate_row,) = catalog.rows_of(pa.array([plate]), "the changes")
+    ground = catalog.class_names[labels[int(plate_row)].as_py()]
+    return replace(item, about=f"{name} on the background of {ground}", context=f"on {ground}")
 
 
 def jpeg(image: Image.Image) -> bytes:

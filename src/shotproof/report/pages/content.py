@@ -14,16 +14,21 @@ from shotproof.analysis.projection import Projection
 from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
+from shotproof.results.answers import AnsweredTasks
 from shotproof.stats.costs import AttributeCosts
 
 
 @dataclass(frozen=True)
 class GalleryTask:
-    """Task to show, with the name of its task set and the catalog that has its files."""
+    """Task to show, with the name of its task set and the catalog that has its files.
+
+    unchanged: answers on the same tasks without changes, if items of the task are changed and there are such results
+    """
 
     set_name: str
     chosen: ChosenTask
     catalog: Catalog
+    unchanged: AnsweredTasks | None = None
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,18 @@ player.addEventListener("ended", stop);
 // The chosen classifier's correct counts and missed queries.
 const marks = data("gallery-marks");
 
+function markQueries(queries, answers, slot) {
+  queries.forEach((query, position) => {
+    const place = answers?.missed[slot]?.indexOf(position) ?? -1;
+    query.classList.toggle("missed", place >= 0);
+    query.querySelector(".verdict").textContent = place >= 0 ? "missed" : "";
+    const called = query.querySelector(".called");
+    const name = answers?.called[slot]?.[place];
+    if (called) called.textContent = name ? `→ ${name}` : "";
+    if (called) called.title = called.textContent;
+  });
+}
+
 function mark(task, answers, name) {
   const unknown = task.querySelector(".unknown");
   const isUnrecorded = answers?.missed.every((positions) => positions === null);
@@ -73,11 +85,11 @@ function mark(task, answers, name) {
   task.querySelectorAll(".class").forEach((shown, slot) => {
     const score = shown.querySelector(".score");
     score.textContent = answers === null ? "" : `${answers.correct[slot]} of ${score.dataset.queries} correct`;
-    shown.querySelectorAll(".query li").forEach((query, position) => {
-      const missed = answers?.missed[slot]?.includes(position) ?? false;
-      query.classList.toggle("missed", missed);
-      query.querySelector(".verdict").textContent = missed ? "missed" : "";
-    });
+    markQueries(shown.querySelectorAll("[data-query]"), answers, slot);
+    const before = answers?.unchanged ?? null;
+    markQueries(shown.querySelectorAll("[data-unchanged]"), before, slot);
+    const scoreBefore = shown.querySelector(".score-unchanged");
+    if (scoreBefore) scoreBefore.textContent = before === null ? "" : `unchanged: ${before.correct[slot]}`;
   });
 }
 
