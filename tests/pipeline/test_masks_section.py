@@ -1,0 +1,124 @@
+"""Experiments that cut the foregrounds of images out first, and may mix them then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.study import run
+from tests.drawn_clips import draw_clips
+from tests.drawn_layers import draw_masked
+from tests.experiment_files import assert_refused, up_to_results, write_experiment
+
+EXPERIMENT = """
+[catalog]
+file = "catalog.parquet"
+[masks]
+masks = "pictures/masks"
+[features]
+encoders = ["pixels(size=4)"]
+[tasks]
+way = 2
+shots = [1]
+query = 1
+tasks = 4
+samplers = ["random"]
+placebo = false
+[evaluate]
+methods = ["ncc"]
+[runtime]
+cache = "cache"
+workers = 1
+[output]
+folder = "out"
+intervals = ["sampler"]
+"""
+MIX = '[mix]\nmapping = "mapping.toml"\nclean = true\n[features]'
+CHANGED = """samplers = ["random", { name = "changed(change='mixed-rival')", like = "random" }]"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Pictures with a folder of masks, of which one is missing, their catalog without masks, and a mapping."""
+    catalog = draw_masked(tmp_path / "pictures", items=4)
+    Catalog(catalog.table.drop_columns(["mask"]), catalog.root).write(tmp_path / "catalog.parquet")
+    (tmp_path / "pictures" / "masks" / "0-3.png").unlink()
+    (tmp_path / "mapping.toml").write_text(
+        '[pairs]\nclass0 = ["class2", "class3"]\nclass1 = ["class2", "class3"]\n[splits]\ntest = ["class0", "class1"]\n'
+    )
+    return tmp_path
+
+
+def test_a_run_cuts_first_and_leaves_out_what_has_no_mask(data: Path) -> None:
+    file = write_experiment(data, EXPERIMENT, ('samplers = ["random"]', CHANGED))
+    dry = run(file, dry_run=True)
+    assert not (data / "out").exists()
+    told: list[str] = []
+    first = run(file, tell=told.append)
+    assert set(up_to_results(dry.made)) <= set(first.made)
+    (folder,) = (name for name in first.made if name.startswith("masks-"))
+    assert any(line.startswith("masks ") and "1 of 16 images left out" in line for line in told)
+    catalog = Catalog.read(data / "out" / "catalog.parquet")
+    assert len(catalog) == len(Catalog.read(data / "out" / folder)) == 15
+    assert all((catalog.root / mask).is_file() for mask in catalog.table["mask"].to_pylist())
+    second = run(file)
+    assert second.made == []
+    # Another threshold is another folder.
+    stricter = write_experiment(data, file.read_text(), ("[features]", "min_area = 0.05\n[features]"))
+    assert folder not in run(stricter, dry_run=True).made
+
+
+def test_a_mask_that_changes_is_noticed(data: Path) -> None:
+    file = write_experiment(data, EXPERIMENT)
+    run(file)
+    mask = data / "pictures" / "masks" / "1-1.png"
+    mask.write_bytes((data / "pictures" / "masks" / "1-0.png").read_bytes())
+    assert any(name.startswith("masks-") for name in run(file).made)
+
+
+def test_images_are_cut_and_mixed(data: Path) -> None:
+    text = EXPERIMENT.replace("[features]", MIX).replace('["random"]', '["iid", "clean"]')
+    file = write_experiment(data, text)
+    dry = run(file, dry_run=True)
+    first = run(file)
+    assert sorted(name.split("/")[0][:5] for name in up_to_results(dry.made)) == sorted(
+        name.split("/")[0][:5] for name in up_to_results(first.made)
+    )
+    mixed = Catalog.read(data / "out" / "catalog.parquet")
+    assert sorted(mixed.table["context"].to_pylist()) == ["class2"] * 7 + ["class3"] * 7 + ["clean"] * 7
+    assert mixed.record.skipped == ()
+    assert run(file).made == []
+
+
+def test_a_cutter_is_named_with_its_options(data: Path) -> None:
+    file = write_experiment(data, EXPERIMENT, ('masks = "pictures/masks"', 'cutter = "grabcut(iterations=2)"'))
+    masks = Experiment.read(file).masks
+    assert masks is not None
+    assert str(masks.settings.cutter) == "grabcut(iterations=2)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ((("[features]", 'cutter = "grabcut"\n[features]'),), "[masks]: expected either cutter or masks, not both"),
+        ((("[features]", "min_are = 0.1\n[features]"),), "[masks]: unknown key 'min_are': did you mean 'min_area'"),
+        ((("[features]", "max_pieces = 0\n[features]"),), "[masks], max_pieces: expected a whole number"),
+        ((("pictures/masks", "pictures/mask"),), "[masks]: masks: folder "),
+        ((('masks = "pictures/masks"', 'cutter = "grabcutt"'),), "[masks], cutter: unknown cutter 'grabcutt'"),
+        ((('masks = "pictures/masks"', 'cutter = "onnx:no.onnx"'),), "[masks], cutter: cutter 'onnx'"),
+        ((("catalog.parquet", "sounds.parquet"),), "[masks]: cut: expected images, found sounds"),
+        ((("[features]", f"{MIX}".replace("clean", "dial = 2\nclean")),), "[mix]: 'dial' is for sounds"),
+        ((("[features]", f"{MIX}".replace("clean", "gain = 2\nclean")),), "[mix]: 'gain' is for sounds"),
+        ((("[features]", f"{MIX}".replace("clean", "max_alike = 0.5\nclean")),), "[mix]: 'max_alike' is for sounds"),
+        ((("[masks]\n", ""), ('masks = "pictures/masks"\n[features]', MIX)), "[mix]: a foreground is cut out by its"),
+        ((("query = 1", "query = 9"),), "[tasks], sampler 'random': "),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_cut(
+    data: Path, changes: tuple[tuple[str, str], ...], message: str
+) -> None:
+    draw_clips(data / "sounds", 2).write(data / "sounds.parquet")
+    assert_refused(write_experiment(data, EXPERIMENT, *changes), message)
