@@ -189,7 +189,7 @@ def _images(folder: Path) -> None:
         "class,"
         + ",".join(labels)
         + "\n"
-        + "".join(f"{label}," + ",".join("0" if label == label else "1" for label in labels) + "\n" for label in labels)
+        + "".join(f"{label}," + ",".join("0" if label == other else "1" for other in labels) + "\n" for label in labels)
     )
     (folder / "class-attributes.csv").write_text(
         "class,a,b\n" + "".join(f"{label},{place},1\n" for place, label in enumerate(labels))

@@ -18,7 +18,7 @@ def test_a_file_says_what_it_holds_by_its_metadata_or_its_columns(tmp_path: Path
     world.attributes().write(file)
     assert kind_of(file) == "attributes"
     assert read_kind(file, "attributes").digest == world.attributes().digest
-    with pytest.raises(InputError, match="expected a file of kind .catalog., found kind 'attributes'"):
+    with pytest.raises(InputError, match=r"expected a file of kind .catalog., found kind 'attributes'"):
         read_kind(file, "catalog")
     pq.write_table(world.catalog().table.replace_schema_metadata(None), file)
     assert kind_of(file) == "catalog"

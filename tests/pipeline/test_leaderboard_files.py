@@ -121,7 +121,7 @@ def test_cards_alone_are_ranked_by_images(tmp_path: Path) -> None:
 def test_a_folder_of_other_files_is_not_replaced(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("all of it")
-    with pytest.raises(InputError, match="mine .*other files"):
+    with pytest.raises(InputError, match=r"mine .*other files"):
         sp.leaderboard(folder, tmp_path / "mine")
     assert files_of(tmp_path / "mine") == {"thesis.tex": b"all of it"}
 

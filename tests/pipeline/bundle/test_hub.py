@@ -112,7 +112,7 @@ def test_a_bundle_goes_up_and_comes_down_as_it_was(hub: Hub, bundled: Path) -> N
 
 def test_what_is_no_bundle_does_not_go_up(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"no zip")
-    with pytest.raises(InputError, match="is not .* zip"):
+    with pytest.raises(InputError, match=r"is not .* zip"):
         upload_bundle(tmp_path / "x.zip", "me/shapes")
     assert not hub.repositories
 

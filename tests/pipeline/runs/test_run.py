@@ -40,7 +40,7 @@ def test_the_whole_path_and_then_nothing_to_do(experiment: Path) -> None:
 def test_a_second_run_in_the_same_folder_is_told_that_there_is_one(experiment: Path) -> None:
     def second(line: str) -> None:
         if "tasks-random-3way-1shot" in line:
-            with pytest.raises(InputError, match="out: another run .* this folder"):
+            with pytest.raises(InputError, match=r"out: another run .* this folder"):
                 run(experiment)
 
     assert sorted(up_to_results(run(experiment, verbose=True, tell=second).made)) == FILES
