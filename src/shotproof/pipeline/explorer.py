@@ -5,27 +5,29 @@ from __future__ import annotations
 import contextlib
 import os
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shotproof.analysis.explored_tasks import CONTEXT, explored_tasks
 from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.changed_catalog import with_changes
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder, path_exists
 from shotproof.core.storage.whole_files import whole_file
-from shotproof.core.tables import check_replaceable
+from shotproof.core.tables import check_replaceable, whole_column
 from shotproof.pipeline.read import files_by_kind
 from shotproof.report.explorer.explorer_site import INDEX, ExploredSet, Site
 from shotproof.report.explorer.server import ExplorerServer
 from shotproof.results.answers import AnsweredTasks, answers_on, results_on
 from shotproof.results.origin import Origin, design_name, labels_of
 from shotproof.results.results import Results
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import SIDES, UNCHANGED_ITEM, TaskSet, change_column
 
 PORT = 8421
 
@@ -103,6 +105,7 @@ def read_site(folder: str | Path) -> Site:
     labels = labels_of(origins)
     names = [f"{label}, {design_name(origin.design, designs)}" for origin, label in zip(origins, labels, strict=True)]
     names_and_seeds = {(name, origin.seed) for origin, name in zip(origins, names, strict=True)}
+    with_changed = _with_changed_items(catalogs, files.get("tasks", []))
     sets: list[ExploredSet] = []
     for file in files.get("tasks", []):  # one at a time: item names take much memory
         tasks = TaskSet.read(file)
@@ -112,12 +115,12 @@ def read_site(folder: str | Path) -> Site:
             has_replicates = sum(other_name == name for other_name, _ in names_and_seeds) > 1
             key = os.path.relpath(file.with_suffix(""), folder).removeprefix("tasks-")
             unique_name = f"{name}, seed {tasks.record.seed}" if has_replicates else name
-            sets.append(_explore_set(key, unique_name, answers_on(tasks, task_results), inputs))
+            sets.append(_explore_set(key, unique_name, answers_on(tasks, task_results), inputs, with_changed))
     if not sets:
         raise InputError(
             f"{folder} has no results for its task sets: evaluate them first (shotproof run or shotproof evaluate)"
         )
-    site = Site(folder.resolve().name, sets, catalogs)
+    site = Site(folder.resolve().name, sets, with_changed)
     del tasks, task_results, results
     pa.default_memory_pool().release_unused()  # the tables take as much memory as everything else
     return site
@@ -140,17 +143,45 @@ def write_site(site: Site, folder: Path) -> int:
     return len(paths)
 
 
-def _explore_set(key: str, name: str, answered: AnsweredTasks, inputs: Inputs) -> ExploredSet:
-    """Prepare a task set for the explorer."""
+def _with_changed_items(catalogs: Sequence[Catalog], task_files: Sequence[Path]) -> list[Catalog]:
+    """Return the catalogs with the changed items of all task sets after their own, whose rows stay the same."""
+    pairs: dict[str | None, list[tuple[pa.Array, pa.Array]]] = {}
+    for file in task_files:
+        tasks = TaskSet.read(file)
+        for side in SIDES:
+            spellings = tasks.changes(side)
+            if spellings is not None:
+                items = pc.list_flatten(tasks.table.column(side))
+                is_changed = pc.not_equal(spellings, UNCHANGED_ITEM)
+                drawn_from = pairs.setdefault(tasks.record.source("catalog"), [])
+                drawn_from.append((items.filter(is_changed), spellings.filter(is_changed)))
+    return [
+        with_changes(catalog, pairs[catalog.digest]) if catalog.digest in pairs else catalog for catalog in catalogs
+    ]
+
+
+def _as_shown(answered: AnsweredTasks) -> AnsweredTasks:
+    """Return tasks with their items named as they are shown to a classifier: with their changes."""
+    tasks = answered.tasks
+    table = tasks.table
+    for side in SIDES:
+        if tasks.changes(side) is not None:
+            ends = pc.list_value_length(table.column(side)).to_numpy().cumsum()
+            shown = whole_column(tasks.shown(side))
+            column = pa.ListArray.from_arrays(pa.array([0, *ends], pa.int32()), shown)
+            table = table.set_column(table.column_names.index(side), side, column).drop_columns(change_column(side))
+    return AnsweredTasks(TaskSet(table, tasks.record), answered.answers)
+
+
+def _explore_set(
+    key: str, name: str, answered: AnsweredTasks, inputs: Inputs, with_changed: Sequence[Catalog]
+) -> ExploredSet:
+    """Prepare a task set for the explorer; `with_changed` are the catalogs with changed items, in the same order."""
     catalog = inputs.catalog_of(answered.tasks)
-    explored = explored_tasks(answered, catalog, inputs.attributes_of(answered.tasks))
+    place = next((index for index, candidate in enumerate(inputs.catalogs) if candidate is catalog), None)
+    attributes = inputs.attributes_of(answered.tasks)
+    if answered.tasks.is_changed:  # attributes were found in the items as they are
+        answered, attributes = _as_shown(answered), None
+    explored = explored_tasks(answered, None if place is None else with_changed[place], attributes)
     column = answered.tasks.record.context_column or CONTEXT
-    return ExploredSet(
-        key,
-        name,
-        explored,
-        None
-        if catalog is None
-        else next(index for index, candidate in enumerate(inputs.catalogs) if candidate is catalog),
-        column.replace("_", " ") if explored.context.names else None,
-    )
+    return ExploredSet(key, name, explored, place, column.replace("_", " ") if explored.context.names else None)
