@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import itertools
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,8 @@ from shotproof.core.tables import check_output, conform
 from shotproof.masks.cutter import Box, Cutter, cutters
 from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
 from shotproof.media.images import open_image
+
+Output = TypeVar("Output")
 
 logger = logging.getLogger("shotproof")
 
@@ -135,11 +138,14 @@ def find_masks(
     rows = [
         row for row, label in enumerate(catalog.table.column("label").to_pylist()) if labels is None or label in labels
     ]
-    wanted = Catalog(catalog.table.take(pa.array(rows, pa.int64())), catalog.root, catalog.record)
-    boxes = _boxes(wanted, settings)
-    found = _read_masks(wanted, settings) if settings.masks else _cut_all(wanted, boxes, settings, resolve(runtime))
+    selected = Catalog(catalog.table.take(pa.array(rows, pa.int64())), catalog.root, catalog.record)
+    boxes = _boxes(selected, settings)
+    if settings.masks is not None:
+        cut_results = _read_masks(selected, settings)
+    else:
+        cut_results = _cut_all(selected, boxes, settings, resolve(runtime))
     results = [CutImage()] * len(catalog)
-    for row, result, box in zip(rows, found, boxes, strict=True):
+    for row, result, box in zip(rows, cut_results, boxes, strict=True):
         results[row] = replace(result, box=box)
     return results
 
@@ -147,18 +153,18 @@ def find_masks(
 def write_masks(catalog: Catalog, results: Sequence[CutImage], folder: str | Path, settings: CutSettings) -> Catalog:
     """Write the good masks, and the catalog of the images that are kept; see `cut`."""
     folder = Path(folder)
-    kept = [row for row, result in enumerate(results) if result.failure is None]
+    kept_rows = [row for row, result in enumerate(results) if result.failure is None]
     reasons = Counter(result.failure for result in results if result.failure is not None)
-    if not any(results[row].png for row in kept):
+    if not any(results[row].png for row in kept_rows):
         counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
         raise InsufficientData(f"none of {counted(reasons.total(), 'image')} has a good mask: {counts}")
-    names = [_mask_path(catalog.items[row]) if results[row].png else None for row in kept]
-    for row, name in zip(kept, names, strict=True):
+    names = [_mask_path(catalog.items[row]) if results[row].png else None for row in kept_rows]
+    for row, name in zip(kept_rows, names, strict=True):
         path = folder / (name or "")
         if name is not None and not (path.is_file() and path.read_bytes() == results[row].png):
             with whole_file(path) as temporary:
                 temporary.write_bytes(results[row].png)
-    masked = _masked(catalog, kept, names, [results[row] for row in kept], folder)
+    masked = _masked(catalog, kept_rows, names, [results[row] for row in kept_rows], folder)
     record = replace(
         _record(catalog, settings),
         dropped={**catalog.record.dropped, **dict(sorted(reasons.items()))},
@@ -237,27 +243,33 @@ def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSetting
     ]
     name = hashlib.sha256(cutter.fingerprint.encode()).hexdigest()[:32]
     store = Store(runtime.cache / "masks" / f"{cutter.name}-{name}" if runtime.cache else None)
-    known: dict[str, str] = store.lookup(keys)
-    first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key and key not in known}
+    cached: dict[str, str] = store.lookup(keys)
+    first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key and key not in cached}
     rows = sorted(first_rows.values())
     work = [(catalog.paths[row], boxes[row]) for row in rows]
     if rows:
         in_cache = f"; the masks of {len(catalog) - len(rows):,} are in the cache" if len(rows) < len(catalog) else ""
         logger.info("cutting the foreground out of %s%s", counted(len(rows), "image"), in_cache)
+    with Writer(store, _PER_SEGMENT) as writer:
+        outputs = runtime.map(_CutOne(cutter), work, title="cutting images", chunk=_PER_CHUNK)
+        for row, result in zip(rows, _with_estimate(outputs, len(work)), strict=True):
+            if not isinstance(result, UnreadableItem):
+                cached[str(keys[row])] = json.dumps(result)
+                writer.add_value(str(keys[row]), cached[str(keys[row])])
+    return [_from_cache(cached.get(key or ""), settings.thresholds) for key in keys]
+
+
+def _with_estimate(outputs: Iterator[Output], total: int) -> Iterator[Output]:
+    """Yield outputs, and log how long all will take; time before the first chunk is that of starting processes."""
+    yield from itertools.islice(outputs, _PER_CHUNK)
     advance = timed(
         lambda steps: None,
-        len(rows),
-        lambda seconds: logger.info("cutting %s: about %s", counted(len(rows), "image"), duration(seconds)),
+        total - _PER_CHUNK,
+        lambda seconds: logger.info("cutting %s: about %s", counted(total, "image"), duration(seconds)),
     )
-    with Writer(store, _PER_SEGMENT) as writer:
-        for row, result in zip(
-            rows, runtime.map(_CutOne(cutter), work, title="cutting images", chunk=_PER_CHUNK), strict=True
-        ):
-            advance(1)
-            if not isinstance(result, UnreadableItem):
-                known[str(keys[row])] = json.dumps(result)
-                writer.add_value(str(keys[row]), known[str(keys[row])])
-    return [_from_cache(known.get(key or ""), settings.thresholds) for key in keys]
+    for output in outputs:
+        advance(1)
+        yield output
 
 
 def _from_cache(text: str | None, thresholds: MaskThresholds) -> CutImage:
@@ -306,13 +318,13 @@ def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
 
 def _masked(
     catalog: Catalog,
-    kept: Sequence[int],
+    kept_rows: Sequence[int],
     names: Sequence[str | None],
     results: Sequence[CutImage],
     folder: Path,
 ) -> Catalog:
     """Build the catalog of the images that are kept, with their masks, boxes and measures."""
-    table = catalog.moved_to(folder).table.take(pa.array(kept, pa.int64()))
+    table = catalog.moved_to(folder).table.take(pa.array(kept_rows, pa.int64()))
     columns: dict[str, pa.Array] = {MASK: pa.array(names, pa.string())}
     for index, name in enumerate(BOX):
         values = [None if result.box is None else round(result.box[index], 6) for result in results]
@@ -392,5 +404,4 @@ def _maker(settings: CutSettings) -> dict[str, Any]:
     """Record what made the masks."""
     if settings.masks is not None:
         return {"masks": settings.masks.name}
-    made = Maker.of(cutters.make(settings.cutter))
-    return {"cutter": made.spelling}
+    return {"cutter": Maker.of(cutters.make(settings.cutter)).spelling}

@@ -99,12 +99,12 @@ def mix_images(
     log_drawn_splits(used, mapping, settings.seed)
     mixer = ImageMixer(used.paths, masked, folder / IMAGES)
     failures = list(runtime.map(mixer, recipes, title="mixing", chunk=MIXTURES_PER_CHUNK))
-    made = [recipe for recipe, failure in zip(recipes, failures, strict=True) if failure is None]
+    mixed_recipes = [recipe for recipe, failure in zip(recipes, failures, strict=True) if failure is None]
     dropped = Counter(failure for failure in failures if failure is not None)
-    if not made:
+    if not mixed_recipes:
         counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(dropped.items()))
         raise InsufficientData(f"no mixture can be made: {counts}")
-    mixed = _make_catalog(made, images, catalog, mapping, folder, settings, dict(sorted(dropped.items())))
+    mixed = _make_catalog(mixed_recipes, images, catalog, mapping, folder, settings, dict(sorted(dropped.items())))
     mixed.write(folder / CATALOG)
     return mixed
 
