@@ -29,6 +29,7 @@ from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.results.answers import AnsweredTasks, answers_on
+from shotproof.results.change_labels import is_background_alone
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss
@@ -128,7 +129,9 @@ class _CardBuilder:
             conclusion=concluded.conclusion,
             is_shuffled=loss.is_shuffled,
             at_most=None if math.isnan(at_most := verdict.at_most.get(self.classifier, math.nan)) else at_most,
-            advice=advice_on_axis(loss.axis, "+" if costs else concluded.conclusion, context, medium),
+            advice=""
+            if is_background_alone(loss.label)
+            else advice_on_axis(loss.axis, "+" if costs else concluded.conclusion, context, medium),
             costs=costs,
         )
         return replace(axis, verdict=axis_sentence(axis, self.metric, medium, context, tasks_needed))

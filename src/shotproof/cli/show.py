@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.arguments import AsJson
 from shotproof.cli.console import print_json, print_table, say, say_text
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.core.options import Component
@@ -185,6 +186,7 @@ def _show_file(path: Path, as_json: bool) -> None:
         facts = {"digest": content.digest} if hasattr(content, "digest") else {}
         facts |= {} if table is None else {"rows": table.num_rows, "columns": table.column_names}
         facts |= record.to_meta()
+        facts |= _changes(content)
     if as_json:
         print_json({"file": str(path), "holds": repr(content), **facts})
         return
@@ -192,6 +194,26 @@ def _show_file(path: Path, as_json: bool) -> None:
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
         say(f"  {name.replace('_', ' '):{width}}  {_text(value)}")
+
+
+def _changes(content: Any) -> dict[str, Any]:
+    """Return what is changed in the items of a task set, by side, with how many items; empty if nothing is."""
+    from shotproof.report.pages.changed_thumbnails import change_words
+    from shotproof.tasks.taskset import SIDES, UNCHANGED_ITEM, TaskSet
+
+    if not isinstance(content, TaskSet):
+        return {}
+    counts: dict[str, dict[str, int]] = {}
+    for side in SIDES:
+        spellings = content.changes(side)
+        for entry in [] if spellings is None else spellings.value_counts().to_pylist():
+            if entry["values"] != UNCHANGED_ITEM:
+                words, of_side = change_words(entry["values"]), counts.setdefault(f"changed_{side}", {})
+                of_side[words] = of_side.get(words, 0) + entry["counts"]
+    return {
+        name: ", ".join(f"{change} in {counted(count, 'item')}" for change, count in changes.items())
+        for name, changes in counts.items()
+    }
 
 
 def _text(value: Any) -> str:

@@ -17,6 +17,8 @@ _ON_LOSS = {
     "mean), or use more shots.",
     "classes": "Similar classes are confused: use features that resolve fine differences (another encoder, or further "
     "training on similar classes), or more shots.",
+    "changes": "Choose supports that vary in what is changed, or train with augmentations that change it; then profile "
+    "again.",
     "queries": "The method assumes equally many queries per class: use one that classifies each query separately, or "
     "one made for unequal numbers, such as alpha-tim.",
 }

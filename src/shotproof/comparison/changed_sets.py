@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from shotproof.comparison.verdicts import Verdict
 from shotproof.results.change_labels import BACKGROUND_ALONE, PASTED, SWAPS, change_of
 from shotproof.stats.block import Block, Loss
 
-AXIS = "changes"
+AXIS: Final = "changes"
 
 
 def changes_last(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -39,4 +40,6 @@ def without_companions(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 def _importance(verdict: Verdict) -> tuple[int, float]:
     change = change_of(verdict.loss.label)
-    return SWAPS.index(change) if change in SWAPS else len(SWAPS), -verdict.share_lost
+    if change in SWAPS:
+        return SWAPS.index(change), -verdict.share_lost
+    return len(SWAPS) + (change in (PASTED, BACKGROUND_ALONE)), -verdict.share_lost

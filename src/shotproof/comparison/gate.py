@@ -21,6 +21,7 @@ from shotproof.comparison.sentences import would_settle
 from shotproof.core.errors import InputError, Mismatch, did_you_mean, error_prefix
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
+from shotproof.results.change_labels import is_background_alone
 from shotproof.stats.intervals import Estimate, Interval, Spread, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
@@ -74,7 +75,8 @@ class GateLimits:
     """Limits of all axes, and limits of single axes, which take precedence.
 
     Unless `only` selects axes, the general limits on skill lost and gap apply to the axes of attributes, contexts and
-    conditions, which measure reliance; the general limit on the worst class applies to all axes except searched tasks.
+    conditions, which measure reliance; the general limit on the worst class applies to all axes except searched tasks
+    and backgrounds without a foreground.
 
     everywhere: limits of all axes
     of_axis: limits of single axes, by name or by what they stress
@@ -115,7 +117,7 @@ class GateLimits:
             return []
         specific = self._specific_limits(axis).specified
         exempt = [] if axis.axis in RELIANCE else ["max_skill_lost", "max_gap"]
-        exempt += ["min_worst_class"] if axis.axis == SEARCHED else []
+        exempt += ["min_worst_class"] if axis.axis == SEARCHED or is_background_alone(axis.name) else []
         return [name for name in exempt if name in self.everywhere.specified and name not in specific]
 
     def _specific_limits(self, axis: CardAxis) -> Limits:

@@ -17,10 +17,10 @@ from shotproof.comparison.numbers import bounds, level, listed, percent
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
-from shotproof.results.change_labels import PASTED, change_of, swaps_background
+from shotproof.results.change_labels import is_background_alone, swaps_background
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import REFERENCES
-from shotproof.stats.block import Group
+from shotproof.stats.block import Group, Loss
 from shotproof.stats.intervals import Interval, Needed
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 
@@ -183,7 +183,11 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
     for index, verdict in enumerate(selected):
         key = (
             *(verdict.block.design, verdict.covers, verdict.loss.axis in _RELIED_ON and verdict.shows_reliance),
-            *(verdict.loss.excess is not None or verdict.loss.reference, verdict.more),
+            *(
+                verdict.loss.excess is not None or verdict.loss.reference,
+                verdict.more,
+                _shows_background_alone(verdict),
+            ),
             *map(frozenset, (verdict.losing, verdict.unclear, verdict.most, verdict.least, verdict.than)),
         )
         groups.setdefault(key if verdict.losing and not verdict.gaining else index, []).append(verdict)
@@ -195,6 +199,10 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
     verdict = group[0]
     design = comparison.design_name(verdict.block.design)
     with_skill = [*verdict.losing, *verdict.gaining, *verdict.unclear]
+    if with_skill and _shows_background_alone(verdict):
+        alone = _background_alone_sentence(verdict, verdict.loss)
+        if alone:
+            return f"On {design} tasks: {_lower_first(alone)} {_basis(comparison, verdict)}"
     if not with_skill:
         at_chance = verdict.at_chance
         start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
@@ -215,26 +223,42 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
 
 def _companion_sentences(verdict: Verdict) -> Iterator[str]:
     """State what cutting and pasting itself costs, and what the background alone gives, under the same interval."""
-    metric, covers = verdict.metric, verdict.covers
     for loss in companions(verdict.block, verdict.loss):
-        is_cost = change_of(loss.label) == PASTED
-        group = loss.skill if is_cost else verdict.block.group(loss.label)
-        rows = [row for name in (*verdict.losing, *verdict.gaining, *verdict.unclear) if (row := group.row(name))]
-        intervals = [row.intervals[metric][covers] for row in rows if covers in row.intervals[metric]]
-        intervals = [interval for interval in intervals if interval.has_mean and not interval.refused]
-        if not intervals:
-            continue
-        if is_cost:
+        if is_background_alone(loss.label):
+            alone = _background_alone_sentence(verdict, loss)
+            if alone:
+                yield alone
+        elif intervals := _intervals_of_skilled(verdict, loss.skill):
             yield f"Cutting and pasting alone costs {_format_range_of(intervals, '%')} of the accuracy above chance."
-            continue
-        above = [interval.shifted(-loss.chance[metric]) for interval in intervals]
-        helped = sum(interval.low > 0 for interval in above)
-        points = _format_range_of(above, " points")
-        sure = f", clearly so to {helped} of {len(above)} classifiers" if helped < len(above) else ""
-        if helped:
-            yield f"The background alone gives {points} above chance{sure}."
-        else:
-            yield f"The background alone is not shown to help: it gives {points} above chance."
+
+
+def _intervals_of_skilled(verdict: Verdict, group: Group) -> list[Interval]:
+    """Return the numbers of the classifiers with skill in a group, under the interval of the verdict."""
+    rows = [row for name in (*verdict.losing, *verdict.gaining, *verdict.unclear) if (row := group.row(name))]
+    intervals = [row.intervals[verdict.metric].get(verdict.covers) for row in rows]
+    return [interval for interval in intervals if interval and interval.has_mean and not interval.refused]
+
+
+def _shows_background_alone(verdict: Verdict) -> bool:
+    return verdict.loss.axis == CHANGES and is_background_alone(verdict.loss.label)
+
+
+def _background_alone_sentence(verdict: Verdict, loss: Loss) -> str:
+    """State what the classifiers with skill reach from the background alone; empty without an interval."""
+    intervals = _intervals_of_skilled(verdict, verdict.block.group(loss.label))
+    return _background_gives([interval.shifted(-loss.chance[verdict.metric]) for interval in intervals])
+
+
+def _background_gives(above: Sequence[Interval]) -> str:
+    """State how many points above chance the background alone gives; empty if there is no number."""
+    if not above:
+        return ""
+    helped = sum(interval.low > 0 for interval in above)
+    points = _format_range_of(above, " points")
+    if not helped:
+        return f"The background alone is not shown to help: it gives {points} above chance."
+    sure = f", clearly so to {helped} of {len(above)} classifiers" if helped < len(above) else ""
+    return f"The background alone gives {points} above chance{sure}."
 
 
 def _format_range_of(intervals: Sequence[Interval], unit: str) -> str:
@@ -429,6 +453,10 @@ def _capitalized(phrase: str) -> str:
     return f"{first.capitalize()} {rest}" if first in _LOWERCASE_STARTS and rest else phrase
 
 
+def _lower_first(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
+
+
 def _no_skill_to_lose(classifiers: Sequence[Classifier]) -> str:
     return f"{_agree(classifiers, 'it has', 'they have')} no skill to lose"
 
@@ -582,6 +610,9 @@ def axis_sentence(
     lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
         return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose {where}."
+    if axis.axis == CHANGES and is_background_alone(axis.name) and metric in axis.chance:
+        basis = f" Basis: the sampler interval, {_these_only(medium)}." if lost.covers == "sampler" else ""
+        return _background_gives([axis.estimates["accuracy"][metric].shifted(-axis.chance[metric])]) + basis
     has_placebo = "excess" in axis.estimates
     compared = _compared_with(axis.reference.sampler, has_placebo)
     is_swap = axis.axis == CHANGES and swaps_background(axis.name, axis.reference.sampler)
@@ -622,16 +653,17 @@ def card_sentences(card: Card) -> list[str]:
     usual = max(random_axes, key=lambda axis: axis.shot == 5, default=None)
     if usual is not None:
         sentences.append(f"{usual.verdict} Its rank is {usual.rank['accuracy']} classifiers.")
-    losing = [axis for axis in card.stresses if axis.conclusion == "+"]
+    stresses = [axis for axis in card.stresses if not is_background_alone(axis.name)]
+    losing = [axis for axis in stresses if axis.conclusion == "+"]
     share = {axis.name: axis.estimates["skill_lost"][card.metric] for axis in losing}
     losing.sort(key=lambda axis: -share[axis.name].mean)
     basis = f"{level(card.level)} {_card_intervals(card)}"
     if losing:
         shares = [f"{axis.name} ({_format_percent(share[axis.name])})" for axis in losing]
         sentences.append(f"It conclusively loses accuracy above chance on {listed(shares)}. Basis: {basis}.")
-    gaining = [axis for axis in card.stresses if axis.conclusion == "-"]
-    unclear = [axis.name for axis in card.stresses if axis.conclusion == "0" and not _loses_little(axis)]
-    little = [axis.name for axis in card.stresses if axis.conclusion == "0" and _loses_little(axis)]
+    gaining = [axis for axis in stresses if axis.conclusion == "-"]
+    unclear = [axis.name for axis in stresses if axis.conclusion == "0" and not _loses_little(axis)]
+    little = [axis.name for axis in stresses if axis.conclusion == "0" and _loses_little(axis)]
     if little:
         sentences.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} ({basis}).")
     if unclear:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from shotproof.analysis.verification.remade_card import card_differences, remake
 from shotproof.analysis.verification.results_check import Recomputation, results_problems
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.changed_catalog import with_changes
 from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
@@ -34,6 +35,7 @@ from shotproof.pipeline.file_kinds import holds_files
 from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
+from shotproof.tasks.changed import Variants
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
@@ -205,9 +207,10 @@ class _Verification:
         encoders: list[Encoder] = [FeatureFile(path) for path in self.arrays]
         if self.model is not None and self._needs_features_of_model():
             encoders.append(ModelEncoder(self.model))
-        self.features += [
-            encode(self._require_catalog(), encoder, runtime=self.recomputation.runtime) for encoder in encoders
-        ]
+        for encoder in encoders:
+            is_array = isinstance(encoder, FeatureFile)  # has no features of changed items
+            catalog = self._require_catalog() if is_array else self._catalog_with_changes()
+            self.features.append(encode(catalog, encoder, runtime=self.recomputation.runtime))
 
     def check(self) -> Checked:
         """Check everything, and return the conclusion."""
@@ -232,8 +235,16 @@ class _Verification:
         except InputError as error:
             self.findings.add_unchecked(name, f"the sampler's definition: {error}")
             return
-        if not self.findings.add_problems(name, list(map(str, violations))):
+        problems = [*map(str, violations), *self._unlike(tasks)]
+        if not self.findings.add_problems(name, problems):
             self.findings.add_verified(name, "every task satisfies the definition of its sampler")
+
+    def _unlike(self, tasks: TaskSet) -> Iterator[str]:
+        """Yield whether changed tasks are others than those that they were made from, if these are at hand."""
+        original = _find_by_digest(self.tasks, tasks.record.source("like")) if tasks.is_changed else None
+        columns = ["task", "slot", "label", "support", "query"]
+        if original is not None and not original.table.select(columns).equals(tasks.table.select(columns)):
+            yield f"its items are not those of the task set {original.digest}, which it states to change"
 
     def _check_results(self, name: str, results: Results) -> None:
         """Check results against their task sets, and recompute their counts."""
@@ -352,7 +363,7 @@ class _Verification:
         if isinstance(method, Adaptation):
             if self.network is None:
                 return f"method '{method.spelling}' adapts a model: pass the model and the catalog"
-            return replace(self.recomputation, model=self.network, catalog=self._require_catalog())
+            return replace(self.recomputation, model=self.network, catalog=self._catalog_with_changes())
         if not self.features:
             return "the features are missing: pass them as well"
         if digest is None:
@@ -386,6 +397,14 @@ class _Verification:
         if not self.catalogs:
             raise InputError("no catalog given: pass the catalog of the items as well")
         return self.catalogs[0]
+
+    def _catalog_with_changes(self) -> Catalog:
+        """Return the catalog, with the changed items of all task sets after its own."""
+        catalog = self._require_catalog()
+        changed = [Variants.of(tasks, catalog) for tasks in self.tasks if tasks.is_changed]
+        if not changed:
+            return catalog
+        return with_changes(catalog, [(variants.items, variants.changes) for variants in changed])
 
     def _describe_extent(self) -> str:
         """Describe on which tasks counts are recomputed."""

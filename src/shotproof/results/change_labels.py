@@ -31,6 +31,16 @@ def swaps_background(label: str, reference: str | None) -> bool:
     return reference is not None and change_of(label) in SWAPS and change_of(reference) == PASTED
 
 
+def is_background_alone(label: str) -> bool:
+    """Return whether items are shown without their foreground: accuracy there comes from the background, none is due.
+
+    Example:
+        >>> is_background_alone("only-background"), is_background_alone("only-foreground")
+        (True, False)
+    """
+    return change_of(label) == BACKGROUND_ALONE
+
+
 def severity_of(label: str) -> int | None:
     """Return the severity of a change; None if it has none, or if the change is unknown here.
 

@@ -19,6 +19,7 @@ from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
 from shotproof.core.records import TasksRecord
 from shotproof.core.tables import cast_columns
+from shotproof.tasks.changed_check import SAMPLER, check_changes
 from shotproof.tasks.context.context_check import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
@@ -68,6 +69,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     published code, unless the file records that they were relaxed. This needs `attributes`.
     Tasks with contexts (`iid`, `ood`, `hard-ood`, `clean`): the contexts of both sides are those that define the set,
     and no source is on both sides of a task.
+    Tasks with changed items (`changed`): the items of the recorded side have the recorded change, and backgrounds are
+    those of the items that it allows.
     Tasks without replacement (`depletion`): no item occurs twice in the whole set, which uses up the data.
 
     Args:
@@ -90,7 +93,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     record = tasks.record
     rows: list[Row] = cast_columns(tasks.table, _RECORDED, "tasks").to_pylist()
     has_contexts = record.sampler_name in SETS
-    planted = not has_contexts and any(row["attribute"] is not None for row in rows)
+    is_changed = record.sampler_name == SAMPLER
+    planted = not (has_contexts or is_changed) and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
         raise InputError("these tasks plant attributes: checking them needs the attributes that they were drawn with")
     lookup = _build_lookup(catalog, None if has_contexts else attributes, record.split)
@@ -108,6 +112,9 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
             violations.extend(_check_fewstab(task, lookup, record.options, vocabulary))
         if has_contexts:
             messages = check_context(task, contexts, lookup.of_class, lookup.source, record.sampler_name, clean_value)
+            violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
+        if is_changed:
+            messages = check_changes(task, record.options, lookup.label, lookup.source)
             violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
     if record.sampler_name == "depletion":
         violations.extend(_check_depletion(rows, lookup, record, len(tasks)))

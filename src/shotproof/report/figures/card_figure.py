@@ -21,6 +21,7 @@ from shotproof.report.figures.svg import (
     whisker,
     x_axis,
 )
+from shotproof.results.change_labels import is_background_alone
 
 STEP = 22.0
 PANEL = 260.0
@@ -121,7 +122,7 @@ def badge(card: Card) -> str:
 
 def badge_text(card: Card) -> str:
     """Write the text of the badge, which never claims more than an interval supports."""
-    losing = [stress for stress in card.stresses if stress.conclusion == "+"]
+    losing = [stress for stress in card.stresses if stress.conclusion == "+" and not is_background_alone(stress.name)]
     if not card.stresses:
         return "no stress measured"
     if not losing:

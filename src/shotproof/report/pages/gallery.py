@@ -154,8 +154,9 @@ def _show_task(
             catalog.class_names.get(row["label"], row["label"]),
             row["attribute"],
             kind,
-            *(album.thumbnails(_shown(row, side), catalog, column) for side in SIDES),
-            unchanged=album.thumbnails(row["query"], catalog, column) if is_changed else None,
+            album.thumbnails(_shown(row, "support"), catalog, column),
+            album.thumbnails(_shown(row, "query"), catalog, column),
+            album.thumbnails(row["query"], catalog, column) if is_changed else None,
         )
         for row in rows
     ]
