@@ -14,17 +14,29 @@ import pytest
 
 from shotproof.attributes.detector import detectors
 from shotproof.catalog.layout import layouts
+from shotproof.changes.change import changes
 from shotproof.core.errors import InputError
 from shotproof.core.options import Component, Option
 from shotproof.core.registry import Registry
 from shotproof.features.encoder import encoders
 from shotproof.features.features import Features
 from shotproof.features.transforms import transforms
+from shotproof.masks.cutter import cutters
 from shotproof.models.augment import augmentations
 from shotproof.models.backbone import backbones
 from shotproof.models.objective import objectives
 
-KINDS: list[Registry[Any]] = [layouts, detectors, encoders, transforms, objectives, backbones, augmentations]
+KINDS: list[Registry[Any]] = [
+    layouts,
+    cutters,
+    detectors,
+    encoders,
+    transforms,
+    changes,
+    objectives,
+    backbones,
+    augmentations,
+]
 NAMES = [(registry, name) for registry in KINDS for name in registry]
 OPTIONS = [(registry, name, each) for registry, name in NAMES for each in registry.get(name).options()]
 every_component = pytest.mark.parametrize(
@@ -36,6 +48,7 @@ every_option = pytest.mark.parametrize(
 # Values that the rule of an option does not tell.
 VALUES: dict[str, object] = {
     "base": "base.parquet",
+    "classes": ("bird", "cat"),
     "extensions": ("png", "wav"),
     "factors": ("frame",),
     "file": "rows.csv",
@@ -46,7 +59,7 @@ VALUES: dict[str, object] = {
     "statistics": ("std",),
     "seconds": 4.0,
     "templates": ("a photo of a {}.", "{}"),
-    "size": 4,
+    "size": 32,
     "stage": 2,
     "mean": (0.5, 0.5, 0.5),
     "std": 0.25,

@@ -49,6 +49,13 @@ def test_variants_of_a_sampler_are_told_apart_by_what_differs(tmp_path: Path) ->
     assert labels_of(variants[:1]) == ["fewstab"]
 
 
+def test_changed_tasks_are_named_by_their_change_also_if_it_is_the_default(tmp_path: Path) -> None:
+    given = ({}, {"side": "both"}, {"change": "noise(severity=1)", "side": "support"})
+    variants = [origin(tmp_path, "changed", options) for options in given]
+    assert labels_of(variants) == ["blur", "blur on both sides", "noise(severity=1) on the support"]
+    assert labels_of(variants[:1]) == ["blur"]
+
+
 def test_random_tasks_stay_random_but_for_unequal_queries(tmp_path: Path) -> None:
     given = ({}, {"skip_small_classes": True}, {"query_dirichlet": 0.5})
     variants = [origin(tmp_path, "random", options) for options in given]

@@ -15,15 +15,17 @@ def all_registries() -> dict[str, Registry[Any]]:
     """Return the registry of each kind, by its plural name, in pipeline order."""
     from shotproof.attributes.detector import detectors
     from shotproof.catalog.layout import layouts
+    from shotproof.changes.change import changes
     from shotproof.features.encoder import encoders
     from shotproof.features.transforms import transforms
     from shotproof.learners.method import methods
+    from shotproof.masks.cutter import cutters
     from shotproof.models.augment import augmentations
     from shotproof.models.backbone import backbones
     from shotproof.models.objective import objectives
     from shotproof.tasks.sampler import samplers
 
-    registries: list[Registry[Any]] = [layouts, detectors, encoders, transforms, samplers, methods]
+    registries: list[Registry[Any]] = [layouts, cutters, detectors, encoders, transforms, samplers, changes, methods]
     registries += [objectives, backbones, augmentations]
     return {f"{registry.kind}s": registry for registry in registries}
 

@@ -203,8 +203,8 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     for origin, (name, options) in zip(origins, parsed, strict=True):
         others = variants[origin.design, name]
         differing = {key: value for key, value in options.items() if any(o.get(key) != value for o in others)}
-        is_change = origin.axis == "changes" and "change" in options
-        calls.append(_change_label(options) if is_change else write_call(name, differing))
+        is_change = origin.sampler == "changed"
+        calls.append(_change_label(origin, options) if is_change else write_call(name, differing))
     inputs: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
     for origin, call in zip(origins, calls, strict=True):
         inputs.setdefault((origin.design, call), set()).add((origin.attributes, origin.searched))
@@ -235,10 +235,11 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     ]
 
 
-def _change_label(options: Mapping[str, Any]) -> str:
+def _change_label(origin: Origin, options: Mapping[str, Any]) -> str:
     """Label a set whose items are changed: `blur(severity=5)`, or `blur on both sides`."""
-    side = options.get("side", "query")
-    return f"{options['change']}{'' if side == 'query' else ' on both sides' if side == 'both' else f' on the {side}'}"
+    values = {option.name: option.default for option in _sampler_class(origin).options()} | dict(options)
+    side = values["side"]
+    return f"{values['change']}{'' if side == 'query' else ' on both sides' if side == 'both' else f' on the {side}'}"
 
 
 def _sampler_class(origin: Origin) -> type[Sampler]:
