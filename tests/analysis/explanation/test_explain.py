@@ -190,6 +190,15 @@ def test_random_tasks_alone_and_no_attributes_give_none() -> None:
     assert explain_hardest(Inputs(tasks=[random, hard])) == []
 
 
+def test_changed_tasks_are_left_out_since_attributes_describe_items_as_they_were() -> None:
+    random = random_tasks(5)
+    changed = sample(WORLD.catalog(), "changed(change='blur')", like=random)
+    assert explain_hardest(Inputs(tasks=[random, changed], attributes=[WORLD.attributes()])) == []
+    hard = with_other_supports(random, "one")
+    ((explanation, _),) = explain_hardest(Inputs(tasks=[random, changed, hard], attributes=[WORLD.attributes()]))
+    assert [task_set.name for task_set in explanation.sets] == ["one", "random"]
+
+
 def test_the_lowest_seed_stands_for_replicates() -> None:
     words, catalog = WORLD.attributes(), WORLD.catalog()
     sets = [sample(catalog, "fewstab", attributes=words, shot=1, query=5, tasks=10, seed=seed) for seed in (2, 1)]

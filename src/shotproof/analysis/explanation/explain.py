@@ -374,9 +374,10 @@ def explain_by_material(
 def _matched_groups(inputs: Inputs) -> list[list[TaskSet]]:
     """Group matched sets: the hardest first, then the reference, then the others.
 
-    A group without a reference gets that of its design.
+    A group without a reference gets that of its design. Sets with changed items are left out: they have the items of
+    another set, and attributes describe these as they were before the change.
     """
-    sets = _without_replicates(inputs.tasks)
+    sets = [task_set for task_set in _without_replicates(inputs.tasks) if not task_set.is_changed]
     groups: dict[tuple[str | None, str], list[TaskSet]] = {}
     for task_set in sets:
         groups.setdefault((task_set.record.source("catalog"), task_set.match), []).append(task_set)
