@@ -1,4 +1,4 @@
-"""Few-shot tasks of many worlds at a time, as tensors: what the studies of statistics draw and evaluate.
+"""Few-shot tasks of many worlds at a time, as tensors, for the statistical studies to draw and evaluate.
 
 Worlds have equally many classes and items, so that all of them go through one array operation. The tests compare these
 samplers with those of the package.
@@ -26,13 +26,13 @@ class Shape:
 
     @property
     def items(self) -> int:
-        """DrawnItems of a class in a task."""
+        """Return the number of items of a class in a task."""
         return self.shot + self.query
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """World of each task [n], its classes [n, way], and their items, support first [n, way, shot + query]."""
+    """Tasks of many worlds: worlds [n], classes [n, way] and items, support first, [n, way, shot + query]."""
 
     world: Tensor
     classes: Tensor
@@ -40,7 +40,7 @@ class Tasks:
 
 
 def distinct(rows: int, bound: int, count: int, generator: torch.Generator) -> Tensor:
-    """`count` distinct integers below `bound`, at random, in each row."""
+    """Draw `count` distinct integers below `bound` in each row."""
     at_once = max(1, 2**27 // bound)
     parts = []
     for start in range(0, rows, at_once):
@@ -52,7 +52,7 @@ def distinct(rows: int, bound: int, count: int, generator: torch.Generator) -> T
 def random_tasks(
     data: DrawnItems, tasks: int, shape: Shape, generator: torch.Generator, classes: Tensor | None = None
 ) -> Tasks:
-    """Random tasks of each world, on given classes [worlds * tasks, way] or on classes drawn here."""
+    """Draw random tasks of each world, on the classes [worlds * tasks, way] or on classes drawn here."""
     worlds, class_count, item_count = data.values.shape[:3]
     world = torch.arange(worlds, device=generator.device).repeat_interleave(tasks)
     if classes is None:
@@ -62,7 +62,7 @@ def random_tasks(
 
 
 def depletion_tasks(data: DrawnItems, shape: Shape, generator: torch.Generator) -> tuple[Tasks, Tensor]:
-    """Tasks without replacement until fewer than `way` classes have items left.
+    """Draw tasks without replacement until fewer than `way` classes have items left.
 
     Every world has as many rows of tasks as the luckiest; the second tensor says which of them exist [worlds, tasks].
     """
@@ -90,7 +90,7 @@ def depletion_tasks(data: DrawnItems, shape: Shape, generator: torch.Generator) 
 def fewstab_tasks(
     data: DrawnItems, tasks: int, shape: Shape, generator: torch.Generator, at_once: int = 200_000
 ) -> Tasks:
-    """FewSTAB tasks of each world: exclusive support, queries of the lowest score, tries until one succeeds."""
+    """Draw FewSTAB tasks of each world: exclusive support, queries of the lowest score, retried until one succeeds."""
     counts = data.has_word.sum(2)
     eligible = (counts >= shape.shot) & (data.has_word.shape[2] - counts >= shape.query)  # [worlds, classes, words]
     world = torch.arange(len(data.values), device=generator.device).repeat_interleave(tasks)
@@ -104,21 +104,21 @@ def fewstab_tasks(
         chosen, word = _draw_words(eligible, world[tries], shape, generator)
         differ = (word.sort(1).values.diff(dim=1) != 0).all(1) & (word >= 0).all(1)
         tries, chosen, word = tries[differ], chosen[differ], word[differ]
-        holds, holds_other = _who_holds(data, world[tries], chosen, word)
+        holds, holds_other = _find_holders(data, world[tries], chosen, word)
         enough = ((holds & ~holds_other).sum(-1) >= shape.shot).all(1).nonzero().squeeze(1)
         tries = tries[enough]
         first = torch.ones_like(tries, dtype=torch.bool)
         first[1:] = tries[1:] != tries[:-1]  # tries come task by task
         enough, tries = enough[first], tries[first]
-        held = data.has_word[world[tries].unsqueeze(-1), chosen[enough]]
-        items[tries] = _choose_items(held, holds[enough], holds_other[enough], word[enough], shape, generator)
+        has_word = data.has_word[world[tries].unsqueeze(-1), chosen[enough]]
+        items[tries] = _choose_items(has_word, holds[enough], holds_other[enough], word[enough], shape, generator)
         classes[tries] = chosen[enough]
         is_open[tries] = False
     return Tasks(world, classes, items)
 
 
 def _draw_words(eligible: Tensor, world: Tensor, shape: Shape, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Classes [n, way] that have an eligible word, and one such word of each, -1 where a world has too few classes."""
+    """Draw classes [n, way] that have an eligible word, and one such word each; -1 if a world has too few classes."""
     usable = eligible.any(-1)[world]  # [n, classes]
     keys = torch.rand(usable.shape, generator=generator, device=generator.device) + usable
     chosen = keys.topk(shape.way, dim=1).indices
@@ -127,20 +127,20 @@ def _draw_words(eligible: Tensor, world: Tensor, shape: Shape, generator: torch.
     return chosen, torch.where(of_class.any(-1), word, -1)
 
 
-def _who_holds(data: DrawnItems, world: Tensor, chosen: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
-    """Which items hold their class's word, and which hold another class's: [n, way, items]."""
+def _find_holders(data: DrawnItems, world: Tensor, chosen: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
+    """Find the items that hold their class's word, and those that hold another class's: [n, way, items]."""
     way = word.shape[1]
     selected = torch.stack(
         [data.has_word[world.unsqueeze(-1), chosen, :, word[:, slot, None]] for slot in range(way)], -1
     )  # [n, way, items, way]
-    own = torch.eye(way, dtype=torch.bool, device=word.device)[:, None]
-    return (selected & own).any(-1), (selected & ~own).any(-1)
+    own_word = torch.eye(way, dtype=torch.bool, device=word.device)[:, None]
+    return (selected & own_word).any(-1), (selected & ~own_word).any(-1)
 
 
 def _choose_items(
-    held: Tensor, holds: Tensor, holds_other: Tensor, word: Tensor, shape: Shape, generator: torch.Generator
+    has_word: Tensor, holds: Tensor, holds_other: Tensor, word: Tensor, shape: Shape, generator: torch.Generator
 ) -> Tensor:
-    """Support and query items of successful tries: [n, way, shot + query]."""
+    """Choose support and query items of successful tries: [n, way, shot + query]."""
 
     def random() -> Tensor:
         return torch.rand(holds.shape, generator=generator, device=generator.device)
@@ -148,15 +148,15 @@ def _choose_items(
     support = (random() + (holds & ~holds_other)).topk(shape.shot, dim=-1).indices
     inter = ~holds & holds_other
     candidates = torch.where(inter.sum(-1, keepdim=True) >= shape.query, inter, ~holds)
-    shares = (held & candidates.unsqueeze(-1)).sum(2).float()  # [n, way, words]
+    shares = (has_word & candidates.unsqueeze(-1)).sum(2).float()  # [n, way, words]
     shares.scatter_(-1, word.unsqueeze(1).expand(-1, shape.way, -1), 0.0)
-    scores = (held.float() @ shares.unsqueeze(-1)).squeeze(-1) + random()
+    scores = (has_word.float() @ shares.unsqueeze(-1)).squeeze(-1) + random()
     query = scores.masked_fill(~candidates, torch.inf).topk(shape.query, dim=-1, largest=False).indices
     return torch.cat([support, query], -1)
 
 
 def evaluate(data: DrawnItems, tasks: Tasks, shape: Shape, methods: Sequence[Method], at_once: int = 100_000) -> Tensor:
-    """Accuracy and worst-class accuracy of each method on each task, in percent: [n, 2 * methods]."""
+    """Compute the accuracy and worst-class accuracy of each method on each task, in percent: [n, 2 * methods]."""
     parts = []
     for start in range(0, len(tasks.world), at_once):
         part = slice(start, start + at_once)
@@ -166,7 +166,7 @@ def evaluate(data: DrawnItems, tasks: Tasks, shape: Shape, methods: Sequence[Met
 
 
 def score(values: Tensor, shape: Shape, methods: Sequence[Method]) -> Tensor:
-    """The same, from the items' values [n, way, shot + query, d]."""
+    """Compute the same from the items' values [n, way, shot + query, d]."""
     support, query = values[:, :, : shape.shot].flatten(1, 2), values[:, :, shape.shot :].flatten(1, 2)
     label = torch.arange(shape.way, device=values.device)
     labels, truth = (label.repeat_interleave(count) for count in (shape.shot, shape.query))

@@ -1,9 +1,9 @@
-"""Does the list of costly attributes tell the cause from bystanders? Gaussian worlds with one word that moves features.
+"""Does the list of costly attributes separate the cause from bystanders? Gaussian worlds with one word of effect.
 
     python -m benchmarks.bystanders --worlds 100
 
-20 classes of 100 items in 16 dimensions. One word, the cause, moves the features of its holders; others are held as it
-is, up to chance flips, so that their correlation with it is known; ten more are independent. Counted is how often the
+20 classes of 100 items in 16 dimensions. One word, the cause, moves the features of its holders; others copy it
+up to random flips, so that their correlation with it is known; ten more are independent. The table counts how often the
 cause comes first, how often it is conclusive (alone, or in a group that is named with it), and how often a bystander is
 wrongly conclusive by itself.
 """
@@ -34,8 +34,8 @@ CAUSE = "cause"
 
 
 @dataclass(frozen=True)
-class Listed:
-    """How one world's list came out, and by how many points the word moves features."""
+class Outcome:
+    """Outcome of one world's list, and by how many points the word moves features."""
 
     correlation: float
     pull: float
@@ -46,26 +46,26 @@ class Listed:
     wrong: bool
 
 
-def listed(correlation: float, pull: float, bystanders: int, world: int) -> Listed:
+def list_costs(correlation: float, pull: float, bystanders: int, world: int) -> Outcome:
     """Estimate the costs of one world."""
     generator = np.random.default_rng([world, round(100 * correlation)])
     labels = np.repeat(np.arange(CLASSES), ITEMS)
-    held = generator.random(len(labels)) < 0.4
+    holds_cause = generator.random(len(labels)) < 0.4
     copies = generator.random((bystanders, len(labels))) < correlation
-    words = {CAUSE: held}
+    words = {CAUSE: holds_cause}
     for number, copied in enumerate(copies):
-        words[f"bystander-{number}"] = np.where(copied, held, generator.random(len(labels)) < 0.4)
+        words[f"bystander-{number}"] = np.where(copied, holds_cause, generator.random(len(labels)) < 0.4)
     for number in range(OTHERS):
         words[f"other-{number}"] = generator.random(len(labels)) < 0.4
     centers = generator.normal(size=(CLASSES, DIMENSIONS)) * 0.9
     values = centers[labels] + generator.normal(size=(len(labels), DIMENSIONS))
-    values[held] += pull * generator.normal(size=DIMENSIONS) / np.sqrt(DIMENSIONS)
+    values[holds_cause] += pull * generator.normal(size=DIMENSIONS) / np.sqrt(DIMENSIONS)
     items = [f"{label:02d}/{number:04d}" for number, label in enumerate(labels)]
     columns = {"item": items, "path": items, "label": [f"class-{label:02d}" for label in labels]}
     catalog = Catalog(pa.table({**columns, "split": ["test"] * len(items)}))
     features = Features.from_array(items, values)
     attributes = Attributes.from_words(
-        {item: [word for word, holds in words.items() if holds[place]] for place, item in enumerate(items)}
+        {item: [word for word, holders in words.items() if holders[place]] for place, item in enumerate(items)}
     )
     with Runtime(workers=1, cache=None, progress=False):
         sets = [
@@ -75,9 +75,9 @@ def listed(correlation: float, pull: float, bystanders: int, world: int) -> List
         results = [evaluate(tasks, features, "ncc") for tasks in sets]
         inputs = Inputs(results, sets, [catalog], [features], [attributes], seed=world)
         comparison = compare(inputs, intervals="sampler")
-    ((costs,),) = (of_set.values() for of_set in comparison.costs.values())
+    ((costs,),) = (by_classifier.values() for by_classifier in comparison.costs.values())
     conclusive = [cost.attributes for cost in costs.conclusive]
-    return Listed(
+    return Outcome(
         correlation,
         pull,
         costs.costs[0].cost.mean,
@@ -105,12 +105,12 @@ def main() -> None:
         for correlation, pull in itertools.product(options.correlations, options.pulls):
             worlds = range(options.worlds)
             cases = [(correlation, pull, options.bystanders, world) for world in worlds]
-            of = list(pool.map(listed, *zip(*cases, strict=True)))
+            outcomes = list(pool.map(list_costs, *zip(*cases, strict=True)))
             shares = (
-                f"{100 * np.mean([getattr(one, name) for one in of]):.0f}%"
+                f"{100 * np.mean([getattr(outcome, name) for outcome in outcomes]):.0f}%"
                 for name in ("first", "alone", "grouped", "wrong")
             )
-            cost = np.mean([one.cost for one in of])
+            cost = np.mean([outcome.cost for outcome in outcomes])
             print(f"| {correlation} | {pull} | {cost:.1f} | {' | '.join(shares)} |", flush=True)
 
 

@@ -1,9 +1,9 @@
-"""Is the instrument right? What gap do tasks read off encoders that lean on the context to a known share?
+"""Is the measurement right? What gap do tasks measure on encoders that lean on the context to a known share?
 
 The gap must be zero at share 0 and rise with the share. Every dial seed draws the codes and the noise of all items
 anew, so the readings of the seeds are independent given the tasks, and an interval over seeds needs no more than that.
-(An interval over tasks alone would take the luck of one draw of items for a bias.) Each line is a mean over dial seeds
-with Student's t interval over these seeds, in percent and points.
+(An interval over tasks alone would mistake the luck of one draw of items for a bias.) Each line is a mean over dial
+seeds with Student's t interval over these seeds, in percent and points.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 @dataclass(frozen=True)
 class Reading:
-    """What one method reads at one share: worst-class accuracy on the two task sets, in percent, [seeds] each."""
+    """Worst-class accuracy of one method at one share on the two task sets, in percent, [seeds] each."""
 
     method: str
     share: float
@@ -37,11 +37,11 @@ class Reading:
     biased: FloatArray
 
     def gap(self, level: float = 0.95) -> Interval:
-        """wAcc-R - wAcc-A, with its interval over dial seeds."""
+        """Return wAcc-R - wAcc-A, with its interval over dial seeds."""
         return _over_seeds(self.random - self.biased, level)
 
     def rise(self, lower: Reading, level: float = 0.95) -> Interval:
-        """How much larger the gap is than at a lower share, paired by seed."""
+        """Return how much larger the gap is than at a lower share, paired by seed."""
         return _over_seeds((self.random - self.biased) - (lower.random - lower.biased), level)
 
 
@@ -55,15 +55,15 @@ def calibrate(
     seeds: int = 12,
     runtime: Runtime | None = None,
 ) -> list[Reading]:
-    """Readings of random and biased tasks on a world's catalog, by method and then by share.
+    """Measure random and biased tasks on a world's catalog, by method and then by share.
 
     Args:
         catalog: of a world that the dial encoder can encode
         random, biased: two task sets of it
-        methods: whose worst-class accuracy is read
+        methods: those whose worst-class accuracy is measured
         shares: how far the encoders lean on the context
         seeds: how many encoders per share
-        runtime: how it is computed; None is the current one
+        runtime: the runtime to compute with; None for the current one
     """
     current = replace(resolve(runtime), cache=None)
     worst = np.empty((2, len(methods), len(shares), seeds))

@@ -4,7 +4,7 @@
 
 An interval of level 95% should contain the truth in 95 of 100 worlds. `images` is held against the expected accuracy on
 new images of the world's own classes, `classes` against that on new classes, the other two against both. Worlds are
-drawn and evaluated in batches, on a GPU where there is one; the intervals are made by the package's own functions.
+drawn and evaluated in batches, on a GPU if there is one; the intervals are made by the package's own functions.
 
     python -m benchmarks.coverage --only unusual --worlds 400
 
@@ -50,13 +50,13 @@ class Setting:
 
     @property
     def samplers(self) -> dict[str, Sampler]:
-        """By name; FewSTAB where the world has words."""
+        """Return the samplers by name; FewSTAB only if the world has words."""
         samplers: dict[str, Sampler] = {"random": batched.random_tasks}
         return {**samplers, "fewstab": batched.fewstab_tasks} if self.world.families else samplers
 
     @property
     def contrasts(self) -> dict[str, list[float]]:
-        """What is estimated, as weights of Acc and wAcc of both methods on random and, where drawn, FewSTAB tasks."""
+        """Return the estimates as weights of Acc and wAcc of both methods on random and, if drawn, FewSTAB tasks."""
         if not self.world.families:
             return {
                 "Acc": [1, 0, 0, 0],
@@ -73,7 +73,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """In a table."""
+        """Return the name of the setting in a table."""
         return f"{self.classes} classes x {self.items} items, {self.shape.shot}-shot"
 
 
@@ -93,7 +93,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class EvaluatedWorlds:
-    """A batch of worlds of one setting: estimates and what they are held against; k means per world."""
+    """Batch of worlds of one setting: estimates and the truths to compare them with; k means per world."""
 
     values: FloatArray  # [worlds, tasks, k], of the reported tasks
     depletion: list[FloatArray]  # per world: [tasks of Algorithm 2, k]; random tasks only
@@ -135,7 +135,7 @@ def measure(setting: Setting, worlds: int, effort: Effort, generator: torch.Gene
 def evaluate_all(
     setting: Setting, data: DrawnItems, tasks: int, methods: list[Method], generator: torch.Generator
 ) -> Tensor:
-    """The k means' values on tasks of each sampler: [worlds, tasks, k]."""
+    """Compute the k means' values on tasks of each sampler: [worlds, tasks, k]."""
     by_sampler = [
         batched.evaluate(data, sampler(data, tasks, setting.shape, generator), setting.shape, methods)
         for sampler in setting.samplers.values()
@@ -146,7 +146,7 @@ def evaluate_all(
 def split_halves(
     setting: Setting, data: DrawnItems, units: str, methods: list[Method], effort: Effort, generator: torch.Generator
 ) -> list[Halves]:
-    """The differences between halves of each world, as the package has them."""
+    """Compute the differences between halves of each world, as the package does."""
     worlds, classes, items = data.values.shape[:3]
     moments: dict[str, list[Tensor]] = {"difference": [], "difference noise": [], "mean": [], "mean noise": []}
     sides = []
@@ -173,7 +173,7 @@ def split_halves(
 def _one_split(
     setting: Setting, data: DrawnItems, units: str, methods: list[Method], tasks: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Values on both halves [worlds, tasks, k], and the sides of the classes [worlds, classes]."""
+    """Compute the values on both halves [worlds, tasks, k], and the sides of the classes [worlds, classes]."""
     worlds, classes, items = data.values.shape[:3]
     world = torch.arange(worlds, device=generator.device)
     if units == "classes":
@@ -203,7 +203,7 @@ def _one_split(
 def truth_for_new_images(
     setting: Setting, classes: Classes, methods: list[Method], tasks: int, generator: torch.Generator
 ) -> Tensor:
-    """The expected values on data sets of new images of the same classes, from so many tasks per world: [worlds, k].
+    """Estimate the expected values on new images of the same classes, from so many tasks per world: [worlds, k].
 
     Random tasks are drawn with images of their own; FewSTAB chooses among a data set's, so whole data sets are drawn.
     """
@@ -223,7 +223,7 @@ def truth_for_new_images(
 
 
 def truth_for_new_classes(setting: Setting, methods: list[Method], tasks: int, generator: torch.Generator) -> Tensor:
-    """The expected values on new classes and images, from so many tasks: [k]."""
+    """Estimate the expected values on new classes and images, from so many tasks: [k]."""
     means = []
     at_once = min(tasks, 50_000)
     for _ in range(tasks // at_once):
@@ -238,8 +238,10 @@ def truth_for_new_classes(setting: Setting, methods: list[Method], tasks: int, g
     return torch.stack(means).mean(0)
 
 
-def intervals_of(setting: Setting, measured: EvaluatedWorlds, world: int, weights: FloatArray) -> Iterator[Interval]:
-    """All intervals of one weighted sum in one world."""
+def weighted_intervals(
+    setting: Setting, measured: EvaluatedWorlds, world: int, weights: FloatArray
+) -> Iterator[Interval]:
+    """Yield all intervals of one weighted sum in one world."""
     by_set = [k for k in np.split(np.arange(len(weights)), len(setting.samplers)) if weights[k].any()]
     values = measured.values[world]
     estimate = Estimate.over_tasks(values[:, by_set[0]] @ weights[by_set[0]])
@@ -253,18 +255,18 @@ def intervals_of(setting: Setting, measured: EvaluatedWorlds, world: int, weight
 
 
 def coverage(setting: Setting, measured: EvaluatedWorlds) -> list[Coverage]:
-    """How often each interval of each estimate contains each truth."""
+    """Count how often each interval of each estimate contains each truth."""
     rows = []
-    for estimated, listed in setting.contrasts.items():
-        weights = np.array(listed, dtype=np.float64)
-        found: dict[str, list[tuple[bool, bool, float]]] = {}
+    for estimated, contrast in setting.contrasts.items():
+        weights = np.array(contrast, dtype=np.float64)
+        contained: dict[str, list[tuple[bool, bool, float]]] = {}
         for world in range(len(measured.values)):
             truths = (measured.new_images[world] @ weights, measured.new_classes @ weights)
-            for interval in intervals_of(setting, measured, world, weights):
+            for interval in weighted_intervals(setting, measured, world, weights):
                 if interval.refused is None:
                     contains = [interval.low <= truth <= interval.high for truth in truths]
-                    found.setdefault(interval.covers, []).append((contains[0], contains[1], interval.half_width))
-        for covers, each in found.items():
+                    contained.setdefault(interval.covers, []).append((contains[0], contains[1], interval.half_width))
+        for covers, each in contained.items():
             images, classes, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
             rows.append(Coverage(setting.name, estimated, covers, 100 * images, 100 * classes, half_width, len(each)))
     return rows
@@ -273,15 +275,15 @@ def coverage(setting: Setting, measured: EvaluatedWorlds) -> list[Coverage]:
 def study(
     settings: list[Setting], worlds: int, effort: Effort, at_once: int = 1000, seed: int = 0
 ) -> Iterator[Coverage]:
-    """Coverage in every setting; `at_once` worlds are in memory."""
+    """Yield the coverage in every setting; `at_once` worlds are in memory."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     for number, setting in enumerate(settings):
         generator = torch.Generator(device).manual_seed(seed + number)
         sizes = [min(at_once, worlds - start) for start in range(0, worlds, at_once)]
-        yield from coverage(setting, _joined([measure(setting, size, effort, generator) for size in sizes]))
+        yield from coverage(setting, _join_worlds([measure(setting, size, effort, generator) for size in sizes]))
 
 
-def _joined(parts: list[EvaluatedWorlds]) -> EvaluatedWorlds:
+def _join_worlds(parts: list[EvaluatedWorlds]) -> EvaluatedWorlds:
     return EvaluatedWorlds(
         np.concatenate([part.values for part in parts]),
         [rows for part in parts for rows in part.depletion],
@@ -294,15 +296,15 @@ def _joined(parts: list[EvaluatedWorlds]) -> EvaluatedWorlds:
 def unusual_study(
     kinds: list[UnusualWorld], worlds: int, halvings: int | None = None, seed: int = 0
 ) -> Iterator[Coverage]:
-    """Coverage of new images on every kind of unusual world."""
+    """Yield the coverage of new images on every kind of unusual world."""
     for kind in kinds:
-        found: dict[tuple[str, str], list[tuple[bool, float]]] = {}
+        contained: dict[tuple[str, str], list[tuple[bool, float]]] = {}
         for measured in measure_worlds(kind, worlds, halvings=halvings, seed=seed):
             for key, (truth, interval) in measured.items():
                 if interval.refused is None:
                     contains = interval.low <= truth <= interval.high
-                    found.setdefault(key, []).append((contains, interval.half_width))
-        for (estimated, covers), each in found.items():
+                    contained.setdefault(key, []).append((contains, interval.half_width))
+        for (estimated, covers), each in contained.items():
             images, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
             yield Coverage(kind.name, estimated, covers, 100 * images, float("nan"), half_width, len(each))
 
@@ -311,35 +313,35 @@ def show(rows: Iterator[Coverage]) -> list[Coverage]:
     """Print rows as they come, as a table in Markdown."""
     print("| setting | estimate | interval | covers new images | covers new classes | half-width |")
     print("|---|---|---|---|---|---|")
-    shown = []
+    printed = []
     for row in rows:
         numbers = f"{row.new_images:.1f}% | {row.new_classes:.1f}% | {row.half_width:.2f}"
         print(f"| {row.setting} | {row.estimated} | {row.interval} | {numbers} |", flush=True)
-        shown.append(row)
-    return shown
+        printed.append(row)
+    return printed
 
 
 def show_unusual(rows: Iterator[Coverage]) -> list[Coverage]:
     """Print one row per kind of world as they come, as a table in Markdown: coverage of new images, in percent."""
     print(f"| worlds | {' | '.join(f'`images`: {name}' for name in ESTIMATED)} | half-width of Acc | `sampler`: Acc |")
     print("|---" * (len(ESTIMATED) + 3) + "|")
-    shown: list[Coverage] = []
+    printed: list[Coverage] = []
     for kind, of_kind in groupby(rows, key=lambda row: row.setting):
         by_key = {(row.estimated, row.interval): row for row in of_kind}
         cells = [f"{by_key[name, 'images'].new_images:.1f}" for name in ESTIMATED]
         cells += [f"{by_key['Acc', 'images'].half_width:.1f}", f"{by_key['Acc', 'sampler'].new_images:.1f}"]
         print(f"| {kind} | {' | '.join(cells)} |", flush=True)
-        shown += by_key.values()
-    return shown
+        printed += by_key.values()
+    return printed
 
 
 def run() -> None:
-    """A short version: one setting, few worlds."""
+    """Run a short version: one setting, few worlds."""
     show(study([Setting(20, 100)], 40, Effort(splits=30, half_tasks=50, truth_tasks=5000)))
 
 
 def main() -> None:
-    """All settings, with as many worlds as asked for."""
+    """Run all settings, with as many worlds as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=400, help="worlds per setting")
     parser.add_argument("--splits", type=int, default=100, help="random splits per world")
@@ -351,16 +353,16 @@ def main() -> None:
     parser.add_argument("--kind", action="append", help="of the unusual worlds, those of this name; may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the rows to a file too")
-    given = parser.parse_args()
-    if given.only == "unusual":
-        kinds = [one for one in UNUSUAL if given.kind is None or one.name in given.kind]
-        rows = show_unusual(unusual_study(kinds, given.worlds, given.splits, given.seed))
+    options = parser.parse_args()
+    if options.only == "unusual":
+        kinds = [world for world in UNUSUAL if options.kind is None or world.name in options.kind]
+        rows = show_unusual(unusual_study(kinds, options.worlds, options.splits, options.seed))
     else:
-        settings = {"plain": SETTINGS, "gap": GAP_SETTINGS, None: SETTINGS + GAP_SETTINGS}[given.only]
-        effort = Effort(given.splits, given.half_tasks)
-        rows = show(study(settings, given.worlds, effort, given.at_once, given.seed))
-    if given.json:
-        given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+        settings = {"plain": SETTINGS, "gap": GAP_SETTINGS, None: SETTINGS + GAP_SETTINGS}[options.only]
+        effort = Effort(options.splits, options.half_tasks)
+        rows = show(study(settings, options.worlds, effort, options.at_once, options.seed))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

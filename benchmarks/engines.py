@@ -1,9 +1,9 @@
-"""The same work by the local engine and by Ray on this machine: how much a cluster costs where none is needed.
+"""The same work by the local engine and by Ray on this machine: what a cluster costs if none is needed.
 
     python -m benchmarks.engines
 
 The engines take turns, with two workers of one thread each, and ratios are those of the sums. Ray's time includes the
-start of its cluster, 3 s or more. Seconds of cores, of all processes that live at the end, hold on a busy machine too.
+start of its cluster, 3 s or more. CPU seconds, of all processes alive at the end, are reliable on a busy machine too.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ print(spent, cores, *digests)
 
 
 def run() -> None:
-    """Time both engines in turn, and compare what they made."""
+    """Time both engines in turn, and check that their outputs agree."""
     import shotproof as sp
 
     spent, cores = dict.fromkeys(ENGINES, 0.0), dict.fromkeys(ENGINES, 0.0)
-    made = set()
+    digests_seen = set()
     with tempfile.TemporaryDirectory() as folder:
         sp.worlds.ShapesWorld(classes=20, items=40, size=64).write(Path(folder) / "images").write(
             f"{folder}/images.parquet"
@@ -52,13 +52,13 @@ def run() -> None:
             for engine in ENGINES:
                 command = [sys.executable, "-W", "ignore", "-c", PROGRAM, folder, engine]
                 one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
-                done = subprocess.run(command, capture_output=True, text=True, check=True, env=one_thread)
-                seconds, of_cores, *digests = done.stdout.split()
+                process = subprocess.run(command, capture_output=True, text=True, check=True, env=one_thread)
+                seconds, of_cores, *digests = process.stdout.split()
                 spent[engine] += float(seconds)
                 cores[engine] += float(of_cores)
-                made.add(tuple(digests))
+                digests_seen.add(tuple(digests))
                 print(f"{engine}: {float(seconds):.1f} s, {float(of_cores):.1f} s of cores", flush=True)
-    assert len(made) == 1, "the engines differ in what they made"
+    assert len(digests_seen) == 1, "the engines gave different results"
     ratio, of_cores_ratio = spent["ray"] / spent["local"], cores["ray"] / cores["local"]
     print(f"ray to local: {ratio:.2f} in time, {of_cores_ratio:.2f} in seconds of cores")
 

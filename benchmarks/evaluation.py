@@ -1,6 +1,6 @@
 """Evaluation on ready features: 3,000 tasks, 5-way 5-shot with 15 queries per class, on 3,000 x 1,280 features.
 
-Each method is timed from the task set to the results, all included, beside a plain loop over tasks of the same maths.
+Each method is timed from the task set to the results, all included, and compared with a plain loop over tasks.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run() -> None:
 
 
 def draw(tasks: int = TASKS, shot: int = SHOT, dimensions: int = DIMENSIONS) -> tuple[TaskSet, Features]:
-    """Random tasks on Gaussian classes, hard enough that methods differ."""
+    """Draw random tasks on Gaussian classes, hard enough that methods differ."""
     random = np.random.default_rng(0)
     centers = 0.12 * random.normal(size=(CLASSES, 1, dimensions))
     values = centers + random.normal(size=(CLASSES, ITEMS, dimensions))
@@ -67,12 +67,12 @@ def draw(tasks: int = TASKS, shot: int = SHOT, dimensions: int = DIMENSIONS) -> 
 
 
 def items_of(tasks: TaskSet, name: str) -> list[str]:
-    """All items of a list column, end to end."""
+    """Return all items of a list column, end to end."""
     return [item for row in tasks.table.column(name).to_pylist() for item in row]
 
 
 def fastest(tasks: TaskSet, features: Features, methods: tuple[str, ...] | list[str]) -> tuple[float, Results]:
-    """The best time of several whole evaluations."""
+    """Measure the best time of several complete evaluations."""
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
@@ -83,7 +83,7 @@ def fastest(tasks: TaskSet, features: Features, methods: tuple[str, ...] | list[
 
 
 def loop(scores: Scores, values: Array, support: Array, query: Array) -> tuple[float, Array]:
-    """Seconds per task of a plain loop, and the correct answers of each class of each task."""
+    """Measure a plain loop: seconds per task, and the correct answers of each class of each task."""
     labels, truth = (np.repeat(np.arange(WAY), count) for count in (SHOT, QUERY))
     correct = []
     start = time.perf_counter()
@@ -94,37 +94,37 @@ def loop(scores: Scores, values: Array, support: Array, query: Array) -> tuple[f
 
 
 def unit(rows: Array) -> Array:
-    """Rows scaled to length 1."""
+    """Scale rows to length 1."""
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def centroids(support: Array, labels: Array) -> Array:
-    """The mean row of each class."""
+    """Compute the mean row of each class."""
     return np.stack([support[labels == c].mean(0) for c in range(WAY)])
 
 
 def plain_ncc(support: Array, labels: Array, query: Array) -> Array:
-    """Minus the squared distance to each centroid."""
+    """Compute minus the squared distance to each centroid."""
     return -((query[:, None] - centroids(support, labels)) ** 2).sum(-1)
 
 
 def plain_cosine(support: Array, labels: Array, query: Array) -> Array:
-    """The cosine to each centroid."""
+    """Compute the cosine to each centroid."""
     return unit(query) @ unit(centroids(unit(support), labels)).T
 
 
 def plain_ridge(support: Array, labels: Array, query: Array) -> Array:
-    """The dual form, which is the fast one here."""
+    """Fit ridge regression in its dual form, which is the faster one here."""
     return query @ (support.T @ np.linalg.solve(support @ support.T + 50 * np.eye(len(support)), np.eye(WAY)[labels]))
 
 
 def plain_knn(support: Array, labels: Array, query: Array) -> Array:
-    """One-hot of the nearest row's class."""
+    """Return the class of the nearest row, one-hot."""
     return np.eye(WAY)[labels[(unit(query) @ unit(support).T).argmax(1)]]
 
 
 def plain_logistic(support: Array, labels: Array, query: Array) -> Array:
-    """scikit-learn's solver."""
+    """Fit logistic regression by scikit-learn's solver."""
     from sklearn.linear_model import LogisticRegression
 
     return np.asarray(LogisticRegression(max_iter=1000).fit(unit(support), labels).decision_function(unit(query)))

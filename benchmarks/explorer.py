@@ -21,7 +21,7 @@ from benchmarks.scrolling import FRAMES
 
 TASKS, CLASSES, ITEMS, WORDS = 100_000, 100, 60, 40
 METHODS = ["ncc", "cosine", "ridge", "knn"]
-# The largest gap in which nothing of the new rows was in the document.
+# Whether the middle of the list shows no row.
 BLANK = """() => {
   const box = document.getElementById("list").getBoundingClientRect();
   return document.elementFromPoint(box.left + 40, box.top + box.height / 2).closest(".row") === null;
@@ -29,10 +29,10 @@ BLANK = """() => {
 
 
 def run() -> None:
-    """Make the run's folder, serve it in a process of its own, and look at it."""
+    """Write a run's folder, serve it in its own process, and measure the page."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        _write(folder)
+        _write_run(folder)
         command = [sys.executable, "-m", "shotproof", "view", str(folder), "--no-open", "--port", "0"]
         start = time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -44,23 +44,23 @@ def run() -> None:
             process = psutil.Process(server.pid)
             print(f"memory of the server: {process.memory_info().rss / 1e6:.0f} MB")
             try:
-                _look(url)
+                _measure_page(url)
             finally:
-                print(f"memory of the server in the end: {process.memory_info().rss / 1e6:.0f} MB")
+                print(f"memory of the server at the end: {process.memory_info().rss / 1e6:.0f} MB")
                 server.terminate()
 
 
-def _look(url: str) -> None:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
+def _measure_page(url: str) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page()
+        page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
         start = time.perf_counter()
         page.goto(url)
         page.wait_for_selector(".row")
         print(f"page: first rows after {time.perf_counter() - start:.2f} s")
         frames = page.evaluate(FRAMES, ["list", 4])
         page.wait_for_timeout(50)
-        assert not page.evaluate(BLANK), "no row is in sight after scrolling"
+        assert not page.evaluate(BLANK), "no row is visible after scrolling"
         print(f"scrolling through all tasks in 4 s: {len(frames) / 4:.0f} frames per second, ", end="")
         print(f"95% of frames within {np.quantile(frames, 0.95):.0f} ms, the longest {max(frames):.0f} ms")
         _choose(page, "class", "3", "one class")
@@ -84,8 +84,8 @@ def _look(url: str) -> None:
         print(f"page: {heap:.0f} MB of script memory, {nodes:,} elements")
 
 
-def _choose(page: Page, control: str, value: str, what: str) -> None:
-    """Time from a choice to the drawn list, in the page's own clock."""
+def _choose(page: Page, control: str, value: str, label: str) -> None:
+    """Measure the time from a choice to the drawn list, in the page's own clock."""
     milliseconds = page.evaluate(
         """async ([control, value]) => {
         const [select, rows] = [document.getElementById(control), document.getElementById("rows")];
@@ -99,11 +99,11 @@ def _choose(page: Page, control: str, value: str, what: str) -> None:
       }""",
         [control, value],
     )
-    print(f"{what}: {milliseconds:.0f} ms")
+    print(f"{label}: {milliseconds:.0f} ms")
 
 
-def _write(folder: Path) -> None:
-    """Random tasks on Gaussian features; fifty images stand for all items."""
+def _write_run(folder: Path) -> None:
+    """Write random tasks on Gaussian features; fifty images stand for all items."""
     catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=CLASSES, items=ITEMS)
     random = np.random.default_rng(0)
     (folder / "images").mkdir()

@@ -1,4 +1,4 @@
-"""What a run waits for: the `images` interval of birds, and a second run and `compare` of a finished folder.
+"""Waiting times of a run: the `images` interval of birds, and a second run and `compare` of a finished folder.
 
 python -m benchmarks finished
 """
@@ -19,10 +19,10 @@ TASKS = 600
 
 
 def run() -> None:
-    """Print the seconds of each, and how many times as fast as the first run the second is."""
+    """Print the seconds of each, and how many times faster the second run is than the first."""
     root = birds()
     if root is None:
-        print("the birds are not here (set SHOTPROOF_DATA): left out")
+        print("skipped: the birds are missing (set SHOTPROOF_DATA to the folder that holds CUB_200_2011)")
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

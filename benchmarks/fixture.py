@@ -1,4 +1,4 @@
-"""Data for benchmarks: words like those of captions of miniImageNet, and the birds and sounds where they are."""
+"""Data for benchmarks: words like those of captions of miniImageNet, and the birds and sounds if they are installed."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def caption_like(
     items: int = 600,
     vocabulary: int = 1111,
     words_per_class: int = 490,
-    held: tuple[int, int] = (3, 8),
+    words_per_item: tuple[int, int] = (3, 8),
 ) -> tuple[Catalog, Attributes]:
-    """Classes x items with the numbers of words that ViT-GPT2's captions gave (FewSTAB, Table 2); few are frequent."""
+    """Draw classes x items with as many words as ViT-GPT2's captions have (FewSTAB, Table 2); few are frequent."""
     rng = np.random.default_rng(0)
     names = pa.array([f"word{w:05d}" for w in range(vocabulary)])
     share = 1 / (np.arange(words_per_class) + 3.0)
     total = classes * items
-    counts = rng.integers(held[0], held[1] + 1, size=total)
+    counts = rng.integers(words_per_item[0], words_per_item[1] + 1, size=total)
     lists = []
     for start in range(0, total, items):
-        own = rng.choice(vocabulary, words_per_class, replace=False)
+        class_words = rng.choice(vocabulary, words_per_class, replace=False)
         # The k largest of these keys are k draws without replacement, weighed by the share (Efraimidis and Spirakis).
         keys = np.log(rng.random((items, words_per_class))) / share
-        ranked = own[np.argsort(-keys, axis=1)[:, : held[1]]]
-        kept = np.arange(held[1]) < counts[start : start + items, None]
-        lists.append(ranked[kept])
+        ranked = class_words[np.argsort(-keys, axis=1)[:, : words_per_item[1]]]
+        is_held = np.arange(words_per_item[1]) < counts[start : start + items, None]
+        lists.append(ranked[is_held])
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
     words = pa.ListArray.from_arrays(pa.array(offsets), names.take(pa.array(np.concatenate(lists))))
     ids = [f"{c:04d}/{i:06d}" for c in range(classes) for i in range(items)]
@@ -42,12 +42,12 @@ def caption_like(
 
 
 def birds() -> Path | None:
-    """The folder CUB_200_2011, in $SHOTPROOF_DATA or beside the project; None where it is not there."""
+    """Return the folder CUB_200_2011, in $SHOTPROOF_DATA or beside the project; None if it is missing."""
     return _data("CUB_200_2011")
 
 
 def sounds() -> Path | None:
-    """The folder ESC-50, likewise."""
+    """Return the folder ESC-50, likewise."""
     return _data("ESC-50")
 
 

@@ -43,7 +43,7 @@ SAMPLERS = {
 
 
 def make(root: Path, items: int) -> None:
-    """Write the files, unless they are there."""
+    """Write the files, unless they exist."""
     if is_regular(root / "features.parts" / WHOLE):
         return
     rng = np.random.default_rng(0)
@@ -60,9 +60,11 @@ def make(root: Path, items: int) -> None:
     }
     if not is_regular(root / "catalog.parts" / WHOLE):
         Catalog(pa.table(columns)).write(root / "catalog.parts")
-    held = rng.integers(2**WORDS, size=items, dtype=np.uint32) & rng.integers(2**WORDS, size=items, dtype=np.uint32)
-    lists = np.unpackbits(held.view(np.uint8).reshape(items, 4), axis=1, bitorder="little")[:, :WORDS]
-    offsets = pa.array(np.concatenate([[0], np.cumsum(np.bitwise_count(held), dtype=np.int32)]))
+    words_held = rng.integers(2**WORDS, size=items, dtype=np.uint32) & rng.integers(
+        2**WORDS, size=items, dtype=np.uint32
+    )
+    lists = np.unpackbits(words_held.view(np.uint8).reshape(items, 4), axis=1, bitorder="little")[:, :WORDS]
+    offsets = pa.array(np.concatenate([[0], np.cumsum(np.bitwise_count(words_held), dtype=np.int32)]))
     words = pa.array([f"word{w:02}" for w in range(WORDS)]).take(pa.array(np.flatnonzero(lists) % WORDS))
     attributes = pa.ListArray.from_arrays(offsets, words)
     if not is_regular(root / "attributes.parts" / WHOLE):
@@ -74,37 +76,39 @@ def make(root: Path, items: int) -> None:
 
 @dataclass(frozen=True)
 class WritePart:
-    """Writes the features of a range of items, unless they are there."""
+    """Task that writes the features of a range of items, unless they exist."""
 
     folder: Path
 
     def __call__(self, numbers: range) -> None:
-        """Do it."""
+        """Write the features of these items."""
         path = part_path(self.folder, numbers.start // PART)
         if is_regular(path):
             return
         noise = np.random.default_rng(1).normal(size=(VECTORS, DIMENSIONS)).astype(np.float16)
-        some = np.asarray(numbers)
-        values = noise[some * 7919 % VECTORS]
-        values[:, :SHARED] = noise[some // ITEMS_PER_CLASS % VECTORS, :SHARED]  # what the items of a class share
+        rows = np.asarray(numbers)
+        values = noise[rows * 7919 % VECTORS]
+        values[:, :SHARED] = noise[
+            rows // ITEMS_PER_CLASS % VECTORS, :SHARED
+        ]  # the part that the items of a class share
         Features.from_array(item_names(numbers).to_pylist(), values).write(path)
 
 
 def item_names(numbers: range) -> pa.Array:
-    """The items of these numbers."""
+    """Return the names of the items with these numbers."""
     digits = pc.utf8_lpad(pa.array(np.asarray(numbers)).cast(pa.string()), 9, "0")
     return pc.binary_join_element_wise("item", digits, "")
 
 
-def _held(number: int) -> float:
-    """What a process and its children hold beside mapped files, in GB."""
+def _private_memory(number: int) -> float:
+    """Measure the memory of a process and its children without mapped files, in GB."""
     process = psutil.Process(number)
-    held = 0
-    for one in [process, *process.children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):  # it has just ended
-            memory = one.memory_info()
-            held += memory.rss - memory.shared
-    return held / 2**30
+    total = 0
+    for member in [process, *process.children(recursive=True)]:
+        with contextlib.suppress(psutil.Error):  # the process has just ended
+            memory = member.memory_info()
+            total += memory.rss - memory.shared
+    return total / 2**30
 
 
 def main() -> None:
@@ -113,29 +117,29 @@ def main() -> None:
     parser.add_argument("--items", type=int, nargs="+", default=[10_000, 100_000, 1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--samplers", nargs="+", default=list(SAMPLERS), choices=list(SAMPLERS))
-    parser.add_argument("--folder", type=Path, help="keeps the files, for another time (default: they are removed)")
-    given = parser.parse_args()
-    for items in given.items:
+    parser.add_argument("--folder", type=Path, help="keep the files here for later runs (default: remove them)")
+    options = parser.parse_args()
+    for items in options.items:
         with tempfile.TemporaryDirectory() as temporary:
-            root = (given.folder or Path(temporary)) / str(items)
+            root = (options.folder or Path(temporary)) / str(items)
             root.mkdir(parents=True, exist_ok=True)
             started = time.perf_counter()
             make(root, items)
             size = sum(path.stat().st_size for path in root.glob("*.parts/*"))
             print(f"{items:,} items: {size / 2**30:.2f} GB, made in {time.perf_counter() - started:.0f} s", flush=True)
-            for workers in given.workers:
-                for name in given.samplers:
+            for workers in options.workers:
+                for name in options.samplers:
                     measure(root, items, workers, name)
 
 
 def measure(root: Path, items: int, workers: int, name: str) -> None:
-    """Print what tasks of one sampler, and their evaluation, take."""
+    """Print the time and memory of drawing one sampler's tasks and evaluating them."""
     sample = f"sample catalog.parts --sampler {SAMPLERS[name]} --tasks {TASKS} -o {name}.parquet"
     evaluate = f"evaluate {name}.parquet features.parts -m ncc -m ridge -o results.parquet"
     for step in (sample, evaluate):
-        took = watch(f"{step} --workers {workers} --no-progress", root, _held)
-        row = f"{items:>12,} {workers} {step.split()[0]:<9} {name:<8} {took.seconds:7.1f} s"
-        print(f"{row} {took.processor:7.1f} s {took.gigabytes:6.2f} GB", flush=True)
+        cost = watch(f"{step} --workers {workers} --no-progress", root, _private_memory)
+        row = f"{items:>12,} {workers} {step.split()[0]:<9} {name:<8} {cost.seconds:7.1f} s"
+        print(f"{row} {cost.processor:7.1f} s {cost.gigabytes:6.2f} GB", flush=True)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ SEARCHES = [
 
 
 def milliseconds(draw: Any, tasks: int, repeats: int = 3) -> float:
-    """Milliseconds per task, the best of several runs; the time of the processor where others may be using it too."""
+    """Measure milliseconds per task, the best of several runs; CPU time if other programs may share the processor."""
     clock = time.perf_counter if torch.cuda.is_available() else time.process_time
     best = float("inf")
     for _ in range(repeats):
@@ -53,7 +53,7 @@ def milliseconds(draw: Any, tasks: int, repeats: int = 3) -> float:
 
 
 def gaussian(classes: int, items: int, width: int) -> tuple[Catalog, Features]:
-    """Classes around random means, items of length about 1."""
+    """Draw classes around random means, items of length about 1."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((classes, items, width), dtype=np.float32) / np.sqrt(width)
     values += rng.standard_normal((classes, 1, width), dtype=np.float32) * 0.3 / np.sqrt(width)
@@ -63,8 +63,8 @@ def gaussian(classes: int, items: int, width: int) -> tuple[Catalog, Features]:
     return catalog, Features.from_array(names, values.reshape(-1, width))
 
 
-def in_contexts() -> tuple[Catalog, Features]:
-    """12 classes of 300 items of 256 dimensions in 6 contexts, which move items further than classes do; length 1."""
+def context_world() -> tuple[Catalog, Features]:
+    """Draw 12 classes of 300 items, 256 dimensions, in 6 contexts that move items further than classes do; length 1."""
     rng = np.random.default_rng(0)
     values = rng.standard_normal((12, 300, 256)) + 0.5 * rng.standard_normal((12, 1, 256))
     values += rng.standard_normal((6, 256))[rng.integers(6, size=(12, 300))] * 0.7
@@ -73,11 +73,11 @@ def in_contexts() -> tuple[Catalog, Features]:
     return catalog, Features.from_array(catalog.items, values.reshape(-1, 256).astype(np.float32))
 
 
-def on_birds() -> None:
-    """The searches on L2-normalized features of the birds, with 5 shots and with 1."""
+def search_birds() -> None:
+    """Run the searches on L2-normalized features of the birds, with 5 shots and with 1."""
     root = birds()
     if root is None:
-        print("the birds are not here (set SHOTPROOF_DATA): left out")
+        print("skipped: the birds are missing (set SHOTPROOF_DATA to the folder that holds CUB_200_2011)")
         return
     catalog = read_layout(root, "cub", splits=root.parent / "cub-130-20-50.csv").in_split("test")
     raw = encode(catalog, "lite0")
@@ -86,31 +86,31 @@ def on_birds() -> None:
     search("birds, L2-normalized lite0", catalog, features, TaskShape(5, 1, 10))
 
 
-def search(what: str, catalog: Catalog, features: Features, shape: TaskShape, tasks: int = 200) -> None:
-    """Accuracy of nearest centroid on tasks of the same query sets, and the time that each search took."""
-    print(f"{what}, {shape.way} ways, {shape.shot} shots, {shape.query} queries, {tasks} tasks of the same query sets")
+def search(title: str, catalog: Catalog, features: Features, shape: TaskShape, tasks: int = 200) -> None:
+    """Print the accuracy of nearest centroid on tasks of the same query sets, and the time of each search."""
+    print(f"{title}, {shape.way} ways, {shape.shot} shots, {shape.query} queries, {tasks} tasks of the same query sets")
     drawn = samplers.make("random").bind(catalog, shape, 0).draw(range(tasks))
     print(f"  {'random':38} accuracy {accuracy(drawn, features):5.1f}")
     greedy = float("nan")
     for spelling in SEARCHES:
         sampler = samplers.make(spelling).bind(catalog, shape, 0, features=features)
-        found = accuracy(sampler.draw(range(tasks)), features)
+        percent = accuracy(sampler.draw(range(tasks)), features)
         spent = milliseconds(lambda: sampler.draw(range(tasks)), tasks)  # noqa: B023 - called at once
         greedy = spent if spelling == "greedy" else greedy
         print(
-            f"  {spelling:38} accuracy {found:5.1f}  {spent:6.2f} ms per task, greedy / {greedy / spent:.1f}",
+            f"  {spelling:38} accuracy {percent:5.1f}  {spent:6.2f} ms per task, greedy / {greedy / spent:.1f}",
             flush=True,
         )
 
 
 def accuracy(table: pa.Table, features: Features) -> float:
-    """Mean accuracy of nearest centroid, in percent."""
+    """Compute the mean accuracy of nearest centroid, in percent."""
     counts = evaluate(TaskSet(table), features, methods=["ncc"]).table
     return 100 * sum(counts.column("n_correct").to_pylist()) / sum(counts.column("n_query").to_pylist())
 
 
 def by_pool() -> None:
-    """Milliseconds per task for pools of 50 to 5,000 items per class, and the ratio to greedy."""
+    """Print milliseconds per task for pools of 50 to 5,000 items per class, and the ratio to greedy."""
     for pool, classes, tasks in ((50, 50, 200), (500, 20, 100), (1000, 20, 60), (5000, 10, 40)):
         catalog, features = gaussian(classes, pool + 10, 1280)
         spent = {}
@@ -118,19 +118,19 @@ def by_pool() -> None:
             sampler = samplers.make(name).bind(catalog, TaskShape(5, 5, 10), 0, features=features)
             sampler.draw(range(2))
             spent[name] = milliseconds(lambda: sampler.draw(range(tasks)), tasks, 3 if name == "greedy" else 10)  # noqa: B023
-        listed = ", ".join(f"{name} {ms:.2f} ms (greedy / {spent['greedy'] / ms:.0f})" for name, ms in spent.items())
-        print(f"pools of {pool}, 1,280 dimensions, {tasks} tasks: {listed}", flush=True)
+        times = ", ".join(f"{name} {ms:.2f} ms (greedy / {spent['greedy'] / ms:.0f})" for name, ms in spent.items())
+        print(f"pools of {pool}, 1,280 dimensions, {tasks} tasks: {times}", flush=True)
 
 
 def write_million(folder: str) -> None:
-    """A catalog and features of a million items of 384 dimensions."""
+    """Write a catalog and features of a million items of 384 dimensions."""
     catalog, features = gaussian(1000, 1000, 384)
     catalog.write(Path(folder) / "catalog.parquet")
     features.write(Path(folder) / "features.parquet")
 
 
 def scale() -> None:
-    """A million items of 384 dimensions: 100 tasks in a process of its own, files read and written."""
+    """Draw 100 tasks from a million items of 384 dimensions in a separate process, files read and written."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         # In another process: the peak of memory of a process counts in those that it starts.
@@ -149,9 +149,9 @@ def scale() -> None:
 
 
 def run() -> None:
-    """All of it."""
-    on_birds()
-    search("a world of 6 contexts", *in_contexts(), TaskShape(5, 5, 10))
+    """Run everything."""
+    search_birds()
+    search("a world of 6 contexts", *context_world(), TaskShape(5, 5, 10))
     by_pool()
     scale()
 
@@ -162,6 +162,6 @@ if __name__ == "__main__":
     else:
         chosen = sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else None
         with runtime(device=chosen):
-            on_birds()
-            search("a world of 6 contexts", *in_contexts(), TaskShape(5, 5, 10))
+            search_birds()
+            search("a world of 6 contexts", *context_world(), TaskShape(5, 5, 10))
             by_pool()

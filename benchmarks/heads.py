@@ -1,7 +1,7 @@
 """Every head on vectors: 1,000 tasks, 5-way with 15 queries per class, 1- and 5-shot, 640 and 1,280 dimensions.
 
-Timed from the task set to the results, all included, beside a loop over tasks: of plain torch for transductive heads
-(`plain_heads.py`), of the package's own method on batches of one for the others. Both are the best of several times.
+Timed from the task set to the results, all included, and compared with a loop over tasks: plain torch for transductive
+heads (`plain_heads.py`), the package's own method on batches of one for the others. Both are the best of several times.
 
     python -m benchmarks.heads --device cuda --json heads.json
 """
@@ -29,8 +29,8 @@ from shotproof.features.features import Features
 from shotproof.learners.method import make_method, methods
 from shotproof.tasks.taskset import TaskSet
 
-ENOUGH = 2.0  # seconds that a timing should take, at least
-PATIENCE = 10.0  # and at most: a head that would take longer is timed on fewer tasks
+ENOUGH = 2.0  # seconds that a timing takes at least
+PATIENCE = 10.0  # seconds at most: a slower head is timed on fewer tasks
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Timing:
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as the loop."""
+        """Return how many times as fast as the loop it is."""
         return self.loop_ms / self.ms
 
 
@@ -74,9 +74,9 @@ def run(arguments: Sequence[str] = ()) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of the command line."""
+    """Build the parser of the command line."""
     on_vectors = [name for name in methods.names() if methods.get(name).needs == "vectors"]
-    options = argparse.ArgumentParser(description="Time every head beside a task-by-task loop.")
+    options = argparse.ArgumentParser(description="Compare the time of every head with a task-by-task loop.")
     options.add_argument("--device", default="cpu")
     options.add_argument("--tasks", type=int, default=1000)
     options.add_argument("--shots", type=int, nargs="+", default=[1, 5])
@@ -87,9 +87,9 @@ def parser() -> argparse.ArgumentParser:
 
 
 def time_head(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> Timing:
-    """The batched head and its loop on the same tasks."""
+    """Time the batched head and its loop on the same tasks."""
     few, here = min(len(tasks), 32), runtime(device=device)
-    evaluate(first(tasks, few), features, [head], runtime=here)  # what is done once only
+    evaluate(first(tasks, few), features, [head], runtime=here)  # warms up
     start = time.perf_counter()
     evaluate(first(tasks, few), features, [head], runtime=here)
     count = min(len(tasks), max(few, int(PATIENCE * few / (time.perf_counter() - start))))
@@ -107,12 +107,12 @@ def time_head(head: str, tasks: TaskSet, features: Features, shot: int, device: 
 
 
 def first(tasks: TaskSet, count: int) -> TaskSet:
-    """The first tasks, in a new object, so that digests are computed again."""
+    """Return the first tasks as a new object, so that digests are computed again."""
     return TaskSet(tasks.table.slice(0, count * WAY))
 
 
 def loop(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> tuple[float, np.ndarray]:
-    """Seconds per task of a loop over the first tasks, at best, and the right answers of each of their classes."""
+    """Measure a loop over the first tasks: its best seconds per task, and the right answers of each class."""
     values = torch.tensor(features.array, device=device)
     rows = {
         name: torch.from_numpy(features.rows_of(pa.array(items_of(first(tasks, 32), name)))).view(-1, WAY * each)
@@ -129,12 +129,12 @@ def loop(head: str, tasks: TaskSet, features: Features, shot: int, device: str) 
     correct: list[Tensor] = []
 
     def rounds(tasks: int) -> float:
-        """Seconds of the tasks, one after another."""
+        """Measure the seconds of the tasks, one after another."""
         start = time.perf_counter()
         correct[:] = [(answer(task).argmax(1) == truth).view(WAY, QUERY).sum(1).cpu() for task in range(tasks)]
         return time.perf_counter() - start
 
-    rounds(2)  # what is done once only
+    rounds(2)  # warms up
     count = min(len(rows["support"]), max(2, int(ENOUGH / 4 / rounds(2) * 2)))
     best, spent = float("inf"), 0.0
     while spent < ENOUGH:

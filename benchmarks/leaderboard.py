@@ -51,10 +51,10 @@ ROWS = """() => new Promise((done) => {
 
 
 def run() -> None:
-    """Make the leaderboard and look at it; fails where a figure is beyond its limit."""
+    """Build the leaderboard and open it; fail if a time exceeds its limit."""
     random = np.random.default_rng(0)
     start = time.process_time()
-    measured = [one for number in range(CLASSIFIERS) for one in measure_card(_card(number, random), f"{number}.json")]
+    measured = [row for number in range(CLASSIFIERS) for row in measure_card(_card(number, random), f"{number}.json")]
     board = make_leaderboard(measured)
     print(f"{len(board.entries):,} classifiers, {len(board.columns)} columns: ranked in ", end="")
     print(f"{time.process_time() - start:.0f} s of one core", flush=True)
@@ -65,38 +65,38 @@ def run() -> None:
         size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) / 1e6
         data = (site / "data.js").stat().st_size / 1e6
         print(f"written in {time.process_time() - start:.0f} s: {size:.0f} MB, data.js {data:.1f} MB", flush=True)
-        beyond = _look((site / "index.html").as_uri())
-    if beyond:
-        sys.exit(f"too slow: {', '.join(beyond)}")
+        too_slow = _measure_page((site / "index.html").as_uri())
+    if too_slow:
+        sys.exit(f"too slow: {', '.join(too_slow)}")
 
 
-def _look(address: str) -> list[str]:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
+def _measure_page(address: str) -> list[str]:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page()
+        page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"]).new_page()
         page.goto(address, wait_until="commit")
         rows = page.evaluate(ROWS) / 1000
         page.wait_for_timeout(1000)
         painted = page.evaluate(PAINTED) / 1000
         print(f"opened as a file: first paint after {painted:.2f} s, first rows after {rows:.2f} s")
         columns = page.locator("#columns .sort").count()
-        times = [_settled(page, SORT, place) for place in range(columns)]
+        times = [_script_seconds(page, SORT, place) for place in range(columns)]
         print(f"sorted by {columns} columns: median {statistics.median(times):.3f} s, the longest {max(times):.3f} s")
-        searches = [_settled(page, SEARCH, text) for text in ("m", "method-12", "encoder-7", "")]
+        searches = [_script_seconds(page, SEARCH, text) for text in ("m", "method-12", "encoder-7", "")]
         print(f"searched: median {statistics.median(searches):.3f} s, the longest {max(searches):.3f} s")
         frames = page.evaluate(FRAMES, ["table", 4])
         print(f"scrolling through all in 4 s: {len(frames) / 4:.0f} frames per second, ", end="")
         print(f"95% of frames within {np.quantile(frames, 0.95):.0f} ms, the longest {max(frames):.0f} ms")
         print(f"{page.evaluate('document.querySelectorAll(`*`).length'):,} elements")
     limits = {"first paint": (max(painted, rows), FIRST_PAINT), "sorting": (max(times), SORTED)}
-    return [f"{what} {took:.2f} s" for what, (took, limit) in limits.items() if took > limit]
+    return [f"{quantity} {duration:.2f} s" for quantity, (duration, limit) in limits.items() if duration > limit]
 
 
-def _settled(page: Page, script: str, given: int | str) -> float:
-    """Seconds that it took, after what went before has been drawn."""
+def _script_seconds(page: Page, script: str, argument: int | str) -> float:
+    """Measure the seconds of a script, after everything before it has been drawn."""
     page.wait_for_timeout(300)
-    took: float = page.evaluate(script, given) / 1000
-    return took
+    duration: float = page.evaluate(script, argument) / 1000
+    return duration
 
 
 def _card(number: int, random: np.random.Generator) -> Card:

@@ -1,4 +1,4 @@
-"""Sizes far beyond those of papers, each of them twice, so that growth shows: `python -m benchmarks.load`.
+"""Sizes far beyond those of papers, each at half and in full to show growth: `python -m benchmarks.load`.
 
 A million items, 100,000 tasks, 10,000 classes, 500 methods, 1,000 ways: processor time and memory of each command in a
 process of its own, at half the size and at all of it; the page's size, and how long a browser takes to open it.
@@ -29,7 +29,7 @@ PAGE = f"compare results.parquet {DRAWN} --interval sampler --no-placebo -o repo
 
 @dataclass(frozen=True)
 class Load:
-    """What is many: how many of it, and for so many the sizes of the data and the commands."""
+    """Load on one quantity: how many of it, and the sizes of the data and the commands for so many."""
 
     what: str
     count: int
@@ -101,8 +101,8 @@ LOADS = [
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a command took: of a processor, which other users of the machine do not change, and of memory at most."""
+class Usage:
+    """Processor time of a command, which other users of the machine do not change, and its peak memory."""
 
     seconds: float
     gigabytes: float
@@ -111,18 +111,18 @@ class Measured:
 def main() -> None:
     """Print one row per command: at half the size, at all of it, and how many times as much."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor of the sizes")
     parser.add_argument("what", nargs="*", help="e.g. items, tasks, methods; default: all")
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| many | command | half | whole | ratio | memory, half | whole | ratio |\n|---|---|---|---|---|---|---|---|")
     for load in LOADS:
-        if not given.what or load.what in given.what:
-            _print(load, int(load.count * given.scale))
+        if not options.what or load.what in options.what:
+            _print_load(load, int(load.count * options.scale))
 
 
-def _print(load: Load, count: int) -> None:
-    half, whole = (_measured(load, size) for size in (count // 2, count))
-    for name, (before, after) in {name: (half[name], whole[name]) for name in whole}.items():
+def _print_load(load: Load, count: int) -> None:
+    half, full = (_measure_commands(load, size) for size in (count // 2, count))
+    for name, (before, after) in {name: (half[name], full[name]) for name in full}.items():
         if name.startswith("page"):
             print(
                 f"| {count:,} {load.what} | {name} | {before.seconds:.2f} | {after.seconds:.2f} | | | | |", flush=True
@@ -136,20 +136,20 @@ def _print(load: Load, count: int) -> None:
         )
 
 
-def _measured(load: Load, count: int) -> dict[str, Measured]:
-    """What each command takes, by its name; of the page also its megabytes, and the seconds in which it opens."""
-    found: dict[str, Measured] = {}
+def _measure_commands(load: Load, count: int) -> dict[str, Usage]:
+    """Measure each command, by name; of the page also its megabytes, and the seconds until it is open."""
+    usages: dict[str, Usage] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         load.write(root, *load.sizes(count))
         for line in load.commands(count):
             name = " ".join(line.split()[:1] + [part for part in line.split() if part in ("random", "fewstab")])
-            found[name] = _took(line, root)
+            usages[name] = _run_line(line, root)
         page = root / "report.html"
         if page.exists():
-            found["page, MB"] = Measured(page.stat().st_size / 1e6, 0)
-            found["page opens, s"] = Measured(_opens(page), 0)
-    return found
+            usages["page, MB"] = Usage(page.stat().st_size / 1e6, 0)
+            usages["page opens, s"] = Usage(_opening_seconds(page), 0)
+    return usages
 
 
 def _write_empty(root: Path, classes: int, items: int) -> None:
@@ -179,28 +179,28 @@ def _write_drawn(root: Path, classes: int, items: int) -> None:
     Features.from_array(catalog.items, values, name="drawn").write(root / "features.parquet")
 
 
-def _took(line: str, root: Path) -> Measured:
-    alone = "" if line.startswith(("share", "catalog")) else " --workers 1"
-    cost = watch(f"{line}{alone}", root, _peak_memory)
-    return Measured(cost.processor, cost.gigabytes)
+def _run_line(line: str, root: Path) -> Usage:
+    flags = "" if line.startswith(("share", "catalog")) else " --workers 1"
+    cost = watch(f"{line}{flags}", root, _peak_memory)
+    return Usage(cost.processor, cost.gigabytes)
 
 
 def _peak_memory(number: int) -> float:
-    told = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{number}/status").read_text())
-    return int(told[1]) / 1e6 if told else 0.0
+    match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{number}/status").read_text())
+    return int(match[1]) / 1e6 if match else 0.0
 
 
-def _opens(page: Path) -> float:
-    """Seconds until a browser has loaded the page and drawn it."""
+def _opening_seconds(page: Path) -> float:
+    """Measure the seconds until a browser has loaded the page and drawn it."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        opened = browser.new_page()
-        began = time.perf_counter()
-        opened.goto(page.as_uri(), wait_until="load")
-        opened.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        seconds = time.perf_counter() - began
+        tab = browser.new_page()
+        started = time.perf_counter()
+        tab.goto(page.as_uri(), wait_until="load")
+        tab.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        seconds = time.perf_counter() - started
         browser.close()
     return seconds
 

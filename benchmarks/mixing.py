@@ -21,14 +21,14 @@ COPIES = 10  # of each recording, under another name: 16 x 400 x 8 = 51,200 mixt
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Seconds of one core: what others do on the machine counts little."""
+    """Measure seconds of one core: other programs on the machine matter little."""
     started = time.process_time()
     work()
     return time.process_time() - started
 
 
 def copies(catalog: Catalog) -> Catalog:
-    """The same recordings several times, as other items."""
+    """Copy the recordings several times, as other items."""
     place = catalog.table.column_names.index("item")
     items = catalog.items
     tables = [
@@ -39,12 +39,12 @@ def copies(catalog: Catalog) -> Catalog:
 
 
 def peak_mb() -> float:
-    """The most memory that this process has held so far."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def run() -> None:
-    """Synthesise sounds, then measure and mix them in this process."""
+    """Synthesize sounds, then measure and mix them in this process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         catalog, here = WORLD.write(folder / "raw"), Runtime(workers=1, cache=folder / "cache")

@@ -3,9 +3,9 @@
 python -m benchmarks.objectives [--seed N] [objectives]
 
 One small network (Conv64F) on one small world of shapes, on the CPU, 5 classes and 5 shots per task. Classes of
-training and test differ; all is measured on the same test tasks, and training is not validated on them: the last
-weights count. Settings are the objective's own but for lengths, and where SETTINGS says so, as papers' settings are for
-networks a hundred times as large and trainings a thousand times as long.
+training and test differ; everything is measured on the same test tasks, and training is not validated on them: the last
+weights count. Settings are the objective's own except for lengths and those in SETTINGS, because the papers' settings
+are for networks a hundred times as large and trainings a thousand times as long.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ TASKS = 200  # that accuracy is measured on
 BACKBONE = "conv64f(pools=2, pooling='mean')"
 CHANCE = 100 / SHAPE["way"]
 
-# Lengths that a CPU has time for; what an objective does not read does no harm.
+# Lengths that suit a CPU; an objective ignores the settings that it does not read.
 SHORT: dict[str, Any] = {**SHAPE, "size": 16, "epochs": 10, "tasks": 20, "tasks_per_update": 1, "batch": 64}
 
-# A shape is what views have in common only where crops are mild and colors, which all classes share, say nothing.
+# Views share only the shape if crops are mild and colors, which all classes share, carry no information.
 VIEWS = {"augment": "resized-crop(area=0.5, jitter=0.8, hue=0.5, gray=0.5)"}
 
-# Where the papers' settings do not fit so small a network, or so short a training.
+# Settings that replace the papers' if these do not fit so small a network or so short a training.
 SETTINGS: dict[str, dict[str, Any]] = {
     "frn": {"lr": 0.03},
     "gnn": {"shot": 1, "query": 2, "tasks": 160, "tasks_per_update": 8},
@@ -67,13 +67,13 @@ SPELLED = {
     "versa": "versa(dropout=0.0)",
 }
 
-# What papers start from a trained network starts from one here, trained by `rfs`; and `gnn`, which otherwise stays at
-# chance for longer than there is time.
+# Objectives that start from a network trained by `rfs`: those that the papers start from a trained network, and `gnn`,
+# which otherwise stays at chance for too long.
 FROM_MODEL = ("feat", "gnn", "leo", "meta-baseline", "mtl")
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learning:
     """Accuracy on the test tasks, in percent, and the seconds that training took."""
 
     objective: str
@@ -82,21 +82,21 @@ class Learned:
     seconds: float
 
 
-def learn(name: str, catalog: Catalog, start: Model | None, seed: int) -> Learned:
+def learn(name: str, catalog: Catalog, start: Model | None, seed: int) -> Learning:
     """Train one objective and measure it."""
-    made = objectives.make(SPELLED.get(name, name))
-    settings = {**SHORT, **SETTINGS.get(made.name, {})}
+    objective = objectives.make(SPELLED.get(name, name))
+    settings = {**SHORT, **SETTINGS.get(objective.name, {})}
     common: dict[str, Any] = {"val_split": None, "from_model": start, "seed": seed, "backbone": BACKBONE, **settings}
     # One update with hardly any learning rate: the network that training starts with, and statistics of batch norm.
-    nothing = train(catalog, made, **{**common, "epochs": 1, "lr": 1e-12, "weight_decay": 0.0})
-    begun = time.perf_counter()
-    model = train(catalog, made, **common)
-    took = time.perf_counter() - begun
-    return Learned(name, accuracy(nothing, catalog), accuracy(model, catalog), took)
+    untrained = train(catalog, objective, **{**common, "epochs": 1, "lr": 1e-12, "weight_decay": 0.0})
+    started = time.perf_counter()
+    model = train(catalog, objective, **common)
+    seconds = time.perf_counter() - started
+    return Learning(name, accuracy(untrained, catalog), accuracy(model, catalog), seconds)
 
 
 def accuracy(model: Model, catalog: Catalog) -> float:
-    """Of the objective's scores on tasks of the test classes."""
+    """Compute the accuracy of the objective's scores on tasks of the test classes."""
     items = catalog.in_split("test")
     tasks = sample(items, "random", split=None, tasks=TASKS, seed=1, **SHAPE)
     with resolve(None) as runtime:
@@ -108,7 +108,7 @@ def accuracy(model: Model, catalog: Catalog) -> float:
 
 
 def measure(names: Sequence[str], seed: int = 0) -> None:
-    """Print a table of what each objective has learned."""
+    """Print a table of each objective's accuracy before and after training."""
     print(f"| objective | before | after, in % (chance {CHANCE:.0f}) | s |\n|---|---|---|---|", flush=True)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -119,8 +119,8 @@ def measure(names: Sequence[str], seed: int = 0) -> None:
         for name in names:
             if name in FROM_MODEL and start is None:
                 start = train(catalog, "rfs", backbone=BACKBONE, val_split=None, seed=seed, **SHORT)
-            found = learn(name, catalog, start if name in FROM_MODEL else None, seed)
-            print(f"| `{name}` | {found.before:.1f} | {found.after:.1f} | {found.seconds:.0f} |", flush=True)
+            result = learn(name, catalog, start if name in FROM_MODEL else None, seed)
+            print(f"| `{name}` | {result.before:.1f} | {result.after:.1f} | {result.seconds:.0f} |", flush=True)
 
 
 def run() -> None:
@@ -130,7 +130,7 @@ def run() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="of objectives; default: all")
+    parser.add_argument("names", nargs="*", help="names of objectives; default: all")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    measure(given.names or objectives.names(), given.seed)
+    options = parser.parse_args()
+    measure(options.names or objectives.names(), options.seed)

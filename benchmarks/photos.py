@@ -45,8 +45,8 @@ def run(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(
         description="Time words and features of photos of a phone, and lite0 on small images."
     )
-    parser.add_argument("--photos", type=int, default=200, help="how many are made; default: %(default)s")
-    parser.add_argument("--small", type=int, default=1000, help="how many small images; default: %(default)s")
+    parser.add_argument("--photos", type=int, default=200, help="number of photos; default: %(default)s")
+    parser.add_argument("--small", type=int, default=1000, help="number of small images; default: %(default)s")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         photos = make_photos(Path(name) / "photos", options.photos, (WIDTH, HEIGHT))
@@ -59,7 +59,7 @@ def run(arguments: Sequence[str] = ()) -> None:
 
 
 def first_run(photos: Catalog) -> None:
-    """Time words and features of the photos, each alone and together, and print how near the features are."""
+    """Time words and features of the photos, separately and together, and print how close the features are."""
     old_words, new_words = timed("photometric words", photos, full_words, words_of)
     old_features, new_features = timed(
         "lite0", photos, partial(features_of, FullLite0()), partial(features_of, Lite0())
@@ -71,7 +71,7 @@ def first_run(photos: Catalog) -> None:
         lambda catalog: [(full_words(catalog), features_of(encoder, catalog))],
         lambda catalog: [look_while_encoding(catalog, Lite0(), PhotometricDetector().look, HERE)],
     )
-    assert [seen for _, part in together for seen in part] == new_words
+    assert [words_of_image for _, part in together for words_of_image in part] == new_words
     old, new, both = (
         np.concatenate([features.array for features in parts])
         for parts in (old_features, new_features, [features for features, _ in together])
@@ -84,52 +84,52 @@ def first_run(photos: Catalog) -> None:
 
 
 def timed(
-    what: str, catalog: Catalog, old: Callable[[Catalog], list[Any]], new: Callable[[Catalog], list[Any]]
+    title: str, catalog: Catalog, old: Callable[[Catalog], list[Any]], new: Callable[[Catalog], list[Any]]
 ) -> tuple[list[Any], list[Any]]:
-    """Print the images per second of two ways, and their ratio; give what both made, end to end."""
-    made: tuple[list[Any], list[Any]] = ([], [])
+    """Print the images per second of two ways, and their ratio; return the results of both, end to end."""
+    outputs: tuple[list[Any], list[Any]] = ([], [])
     seconds = [0.0, 0.0]
     for start in range(0, len(catalog), TURN):
         part = Catalog(catalog.table.slice(start, TURN), catalog.root)
         for place, way in enumerate((old, new)):
-            begin = time.perf_counter()
-            made[place].extend(way(part))
-            seconds[place] += time.perf_counter() - begin
+            started = time.perf_counter()
+            outputs[place].extend(way(part))
+            seconds[place] += time.perf_counter() - started
     old_rate, new_rate = (len(catalog) / elapsed for elapsed in seconds)
-    print(f"{what}: {old_rate:.1f} images/s before, {new_rate:.1f} now: {new_rate / old_rate:.2f} times", flush=True)
-    return made
+    print(f"{title}: {old_rate:.1f} images/s before, {new_rate:.1f} now: {new_rate / old_rate:.2f} times", flush=True)
+    return outputs
 
 
 class FullLite0(Lite0):
-    """The encoder as it was: every pixel is decoded, and the network is as its package builds it."""
+    """Encoder as it was before: every pixel is decoded, and the network is as its package builds it."""
 
     @cached_property
     def network(self) -> Any:
-        """The network with its batch norms."""
+        """Return the network with its batch norms."""
         return load_network().eval().to(memory_format=torch.channels_last)
 
     def load(self, path: Path) -> Any:
-        """The image, resized from all of its pixels."""
+        """Load the image, resized from all of its pixels."""
         return np.asarray(open_image(path).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images to features."""
+        """Compute features of images."""
         features: torch.Tensor = self.network.extract_features((batch.permute(0, 3, 1, 2).float() - 127) / 128)
         return features.mean(dim=(2, 3))
 
 
 def full_words(catalog: Catalog) -> list[list[str]]:
-    """The words of images, all of whose pixels are decoded."""
+    """Detect the words of images, decoding every pixel."""
     return list(HERE.map(full_words_of, catalog.paths, title=None, chunk=8))
 
 
 def full_words_of(path: Path) -> list[str]:
-    """The words of an image, all of whose pixels are decoded."""
+    """Detect the words of an image, decoding every pixel."""
     return photometric_words(open_image(path))
 
 
 def words_of(catalog: Catalog) -> list[Any]:
-    """The words of images, by the detector."""
+    """Detect the words of images by the detector."""
     return [*PhotometricDetector().detect(catalog, HERE).values()]
 
 

@@ -1,4 +1,4 @@
-"""Transductive heads as one writes them first: one task at a time, in plain torch, from the papers' formulas.
+"""Transductive heads in their simplest form: one task at a time, in plain torch, from the papers' formulas.
 
 Each takes support [n, d], labels [n], query [m, d] and the number of classes, and gives scores [m, way]. The benchmark
 of heads times them, and the tests compare the package's batched heads with them.
@@ -16,40 +16,40 @@ Head = Callable[[Tensor, Tensor, Tensor, int], Tensor]
 
 
 def unit(rows: Tensor) -> Tensor:
-    """Rows scaled to length 1."""
+    """Scale rows to length 1."""
     return F.normalize(rows, dim=-1, eps=1e-12)
 
 
 def means(rows: Tensor, labels: Tensor, way: int) -> Tensor:
-    """The mean row of each class."""
+    """Compute the mean row of each class."""
     return torch.stack([rows[labels == c].mean(0) for c in range(way)])
 
 
 def distances(rows: Tensor, centroids: Tensor) -> Tensor:
-    """Squared Euclidean distances."""
+    """Compute squared Euclidean distances."""
     return torch.cdist(rows, centroids).square()
 
 
 def ncc(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Nearest centroid."""
+    """Score by the nearest centroid."""
     return -distances(query, means(support, labels, way))
 
 
 def bd_cspn(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Form easyfsl: hard labels, weights exp(cos)."""
+    """Score by BD-CSPN in the form `easyfsl`: hard labels, weights exp(cos)."""
     support, query = unit(support), unit(query)
     prototypes = unit(means(support, labels, way))
     shifted = query + support.mean(0) - query.mean(0)
     similar = unit(shifted) @ prototypes.T
-    known = F.one_hot(labels, way) * (support @ prototypes.T).exp()
-    guessed = F.one_hot(similar.argmax(1), way) * similar.exp()
-    weights = torch.cat([known, guessed])
+    support_weights = F.one_hot(labels, way) * (support @ prototypes.T).exp()
+    query_weights = F.one_hot(similar.argmax(1), way) * similar.exp()
+    weights = torch.cat([support_weights, query_weights])
     rectified = (weights / weights.sum(0)).T @ torch.cat([support, shifted])
     return query @ unit(rectified).T
 
 
 def bd_cspn_voted(support: Tensor, labels: Tensor, query: Tensor, way: int) -> tuple[Tensor, Tensor]:
-    """Form laplacianshot: the rectified prototypes and the shifted queries, of rows of length 1."""
+    """Compute BD-CSPN's rectified prototypes and shifted queries, of rows of length 1 (form `laplacianshot`)."""
     prototypes = means(support, labels, way)
     shifted = query + support.mean(0) - query.mean(0)
     rows = torch.cat([support, shifted])
@@ -60,7 +60,7 @@ def bd_cspn_voted(support: Tensor, labels: Tensor, query: Tensor, way: int) -> t
 
 
 def laplacianshot(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Rectified prototypes, two neighbors, 20 steps."""
+    """Score by LaplacianShot: rectified prototypes, two neighbors, 20 steps."""
     prototypes, shifted = bd_cspn_voted(unit(support), labels, unit(query), way)
     unary = distances(shifted, prototypes)
     between = distances(shifted, shifted).fill_diagonal_(torch.inf)
@@ -72,23 +72,23 @@ def laplacianshot(support: Tensor, labels: Tensor, query: Tensor, way: int) -> T
 
 
 def entropy(p: Tensor) -> Tensor:
-    """Shannon's, over the last axis."""
+    """Compute Shannon's entropy over the last axis."""
     return -(p * (p + 1e-12).log()).sum(-1)
 
 
 def tsallis(p: Tensor, alpha: float) -> Tensor:
-    """Tsallis' entropy, over the last axis."""
+    """Compute Tsallis' entropy over the last axis."""
     return (1 - p.pow(alpha).sum(-1)) / (alpha - 1)
 
 
 def tim_loss(of_support: Tensor, labels: Tensor, of_query: Tensor) -> Tensor:
-    """TIM's loss of logits."""
+    """Compute TIM's loss of logits."""
     p = of_query.softmax(1)
     return 0.1 * F.cross_entropy(of_support, labels) - entropy(p.mean(0)) + 0.1 * entropy(p).mean()
 
 
 def alpha_tim_loss(of_support: Tensor, labels: Tensor, of_query: Tensor) -> Tensor:
-    """alpha-TIM's loss of logits."""
+    """Compute alpha-TIM's loss of logits."""
     p = of_query.softmax(1)
     return F.cross_entropy(of_support, labels) - tsallis(p.mean(0), 7) + tsallis(p, 5).mean()
 
@@ -101,7 +101,7 @@ def tim(
     steps: int = 1000,
     loss: Callable[[Tensor, Tensor, Tensor], Tensor] = tim_loss,
 ) -> Tensor:
-    """Autograd and torch's Adam."""
+    """Score by TIM, with autograd and torch's Adam."""
     support, query = unit(support), unit(query)
     centroids = means(support, labels, way).requires_grad_()
     optimizer = torch.optim.Adam([centroids], lr=1e-4)
@@ -118,12 +118,12 @@ def tim(
 
 
 def alpha_tim(support: Tensor, labels: Tensor, query: Tensor, way: int, steps: int = 1000) -> Tensor:
-    """As TIM, with its own loss."""
+    """Score like TIM, with alpha-TIM's loss."""
     return tim(support, labels, query, way, steps, alpha_tim_loss)
 
 
 def transductive_finetune(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Autograd and torch's Adam, two updates an epoch."""
+    """Score by transductive fine-tuning, with autograd and torch's Adam, two updates an epoch."""
     support, query = support.relu(), query.relu()
     head = torch.nn.Linear(support.shape[1], way, device=support.device, dtype=support.dtype)
     with torch.no_grad():
@@ -140,12 +140,12 @@ def transductive_finetune(support: Tensor, labels: Tensor, query: Tensor, way: i
 
 
 def power(rows: Tensor) -> Tensor:
-    """The square root, mirrored below zero."""
+    """Compute the square root, mirrored below zero."""
     return torch.where(rows < 0, -1.0, 1.0).to(rows) * (rows.abs() + 1e-6).sqrt()
 
 
 def scaled(plan: Tensor, columns: Tensor | float, tolerance: float, fixed: Tensor | None = None) -> Tensor:
-    """Sinkhorn's iteration on a plan [rows, way], the first rows set to `fixed` after each pass."""
+    """Run Sinkhorn's iteration on a plan [rows, way], with the first rows set to `fixed` after each pass."""
     before = torch.full_like(plan[:, 0], torch.inf)
     for _ in range(1000):
         rows = plan.sum(1)
@@ -160,7 +160,7 @@ def scaled(plan: Tensor, columns: Tensor | float, tolerance: float, fixed: Tenso
 
 
 def pt_map(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Power transform, Sinkhorn, 20 steps."""
+    """Score by PT-MAP: power transform, Sinkhorn, 20 steps."""
     support, query = unit(power(support)), unit(power(query))
     support, query = unit(support - support.mean(0)), unit(query - query.mean(0))
     centroids, rows = means(support, labels, way), torch.cat([support, query])
@@ -173,31 +173,33 @@ def pt_map(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
 
 
 def main_directions(support: Tensor, query: Tensor) -> Tensor:
-    """The rows of Proto-LP and ECPE."""
+    """Compute the rows of Proto-LP and ECPE."""
     rows = unit(power(torch.cat([support, query])))
     rows = rows @ torch.linalg.svd(rows, full_matrices=False).Vh[:40].T
     return unit(rows - rows.mean(0))
 
 
 def proto_lp(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """100 steps of transport and propagation."""
-    rows, known = main_directions(support, query), F.one_hot(labels, way).to(support)
+    """Score by Proto-LP: 100 steps of transport and propagation."""
+    rows, support_shares = main_directions(support, query), F.one_hot(labels, way).to(support)
     query, share, identity = rows[len(support) :], len(query) / way, torch.eye(way).to(support)
     centroids = unit(means(rows[: len(support)], labels, way))
     for step in range(101):
         shares = scaled((-10 * distances(query, centroids)).exp(), share, 1e-3)
         if step < 100:
-            z = torch.cat([known, shares])
+            z = torch.cat([support_shares, shares])
             graph = identity - z.T @ (z / z.sum(0))
-            propagated = z @ torch.linalg.solve(known.T @ known + graph, known.T @ known)
-            propagated = scaled(propagated, known.sum(0) + share, 0.01, known)
+            propagated = z @ torch.linalg.solve(
+                support_shares.T @ support_shares + graph, support_shares.T @ support_shares
+            )
+            propagated = scaled(propagated, support_shares.sum(0) + share, 0.01, support_shares)
             mask = (0.6 * propagated + 0.4 * z).clamp(0, 1)
             centroids = centroids + 0.2 * (mask.T @ rows / mask.sum(0).unsqueeze(1) - centroids)
     return shares
 
 
 def ecpe(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """10 steps of transport and propagation over all items."""
+    """Score by ECPE: 10 steps of transport and propagation over all items."""
 
     def certainty(label: Tensor) -> Tensor:
         return 1 - entropy(label / label.sum(1, keepdim=True)) / torch.log(torch.tensor(float(way))).item()
@@ -205,39 +207,39 @@ def ecpe(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
     def floor(rows: Tensor) -> float:
         return len(rows) // way or len(rows) / way
 
-    rows, known = main_directions(support, query), F.one_hot(labels, way).to(support)
+    rows, support_shares = main_directions(support, query), F.one_hot(labels, way).to(support)
     query, centroids = rows[len(support) :], means(rows[: len(support)], labels, way)
     for _ in range(10):
-        label = torch.cat([known, scaled((-2 * distances(query, centroids)).exp(), floor(query), 1e-3)])
+        label = torch.cat([support_shares, scaled((-2 * distances(query, centroids)).exp(), floor(query), 1e-3)])
         certain = certainty(label)
         label = label * certain.unsqueeze(1)
         centroids = 0.4 * centroids + 0.6 * (label.T @ rows) / label.sum(0).unsqueeze(1)
         affinity = (-2 * distances(centroids, centroids)).exp()
-        kept = (certainty(affinity) > certain.mean()).to(rows).unsqueeze(1)
-        nodes, label = torch.cat([rows, centroids * kept]), torch.cat([label, affinity * kept])
+        is_certain = (certainty(affinity) > certain.mean()).to(rows).unsqueeze(1)
+        nodes, label = torch.cat([rows, centroids * is_certain]), torch.cat([label, affinity * is_certain])
         graph = (-2 * distances(nodes, nodes)).exp().fill_diagonal_(0)
         root = graph.sum(1).rsqrt()
         system = torch.eye(len(graph)).to(graph) - 0.7 * root.unsqueeze(1) * graph * root
-        label = scaled(torch.linalg.solve(system, label), floor(nodes), 1e-3, known)
+        label = scaled(torch.linalg.solve(system, label), floor(nodes), 1e-3, support_shares)
     return label[len(support) : len(rows)]
 
 
 def paddle(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Features scaled by the queries' range, penalty 75, 100 steps."""
+    """Score by PADDLE: features scaled by the queries' range, penalty 75, 100 steps."""
     least = query.min(0).values
     width = query.max(0).values - least
     support, query = (support - least) / width, (query - least) / width
-    known, centroids = F.one_hot(labels, way).to(support), means(support, labels, way)
+    support_shares, centroids = F.one_hot(labels, way).to(support), means(support, labels, way)
     bonus = torch.zeros_like(centroids[:, 0])
     for _ in range(100):
         used = (-distances(query, centroids) / 2 + 75 / len(query) * bonus).softmax(1)
         bonus = (used.mean(0) + 1e-6).log() + 1
-        centroids = (used.T @ query + known.T @ support) / (used.sum(0) + known.sum(0)).unsqueeze(1)
+        centroids = (used.T @ query + support_shares.T @ support) / (used.sum(0) + support_shares.sum(0)).unsqueeze(1)
     return used
 
 
 def bpa(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Balanced affinities in log space, then nearest centroids."""
+    """Score by BPA: balanced affinities in log space, then nearest centroids."""
     rows = unit(torch.cat([support, query]))
     plan = -(1 - rows @ rows.T).fill_diagonal_(1e5) / 0.1
     for _ in range(10):

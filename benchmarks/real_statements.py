@@ -1,12 +1,12 @@
-"""How often is a statement wrong on real features? Words and contexts that mean nothing, and words that do.
+"""How often is a statement wrong on real features? Meaningless words and contexts, and words with an effect.
 
     python -m benchmarks.real_statements catalog.parquet features.parquet --draws 400 --cells 20,0.3,5 0,0,5
 
 The items and their features are real. Words (or contexts) are drawn by chance, independently of everything, so that no
 classifier can rely on them; or planted, so that an item holds a word if its feature lies far enough along the word's
 direction. Pages of 1, 2 and 5 classifiers on 150 and 600 tasks are then read: in a null draw any conclusive statement
-is wrong (loses, does better, loses more than another). Beside it stands what pages said before the intervals of a loss
-were as wide as shuffled words make them, and before conclusions were corrected for the whole page.
+is wrong (loses, does better, loses more than another). The table also has the statements of earlier versions, in which
+the intervals of a loss ignored shuffled words, and conclusions were not corrected for the whole page.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ CONTEXTS = 6
 
 @dataclass(frozen=True)
 class Cell:
-    """What is drawn: `words` that each item holds with probability `share`, or contexts if there are no words.
+    """Design of a draw: `words` that each item holds with probability `share`, or contexts if there are no words.
 
-    strength: how far words go with the features, in standard deviations; 0 is not at all
-    images: whether the images interval is asked for, which takes long on words
+    strength: how strongly words depend on the features, in standard deviations; 0 for not at all
+    images: whether to compute the images interval, which takes long on words
     """
 
     words: int
@@ -68,10 +68,10 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What pages of one draw say of so many classifiers on so many tasks, before and now.
+class PageStatements:
+    """Statements on the pages of one draw about so many classifiers on so many tasks, before and now.
 
-    `+` that a classifier loses, `-` that one does better, `>` that one loses more than another, `w` that a word costs
+    `+` a classifier loses, `-` one does better, `>` one loses more than another, `w` a word costs
     """
 
     cell: Cell
@@ -85,10 +85,10 @@ class Said:
 
 @dataclass(frozen=True)
 class Data:
-    """Files of items and features.
+    """Data files of items and features.
 
     families: whether species of birds are grouped by the last word of their names: the 20 largest, 100 items of each
-    dimensions: how many principal components of the scaled features are kept, which is quicker; None is all as they are
+    dimensions: how many principal components of the scaled features are kept, for speed; None keeps all features as they are
     """
 
     catalog: Path
@@ -98,18 +98,18 @@ class Data:
 
     @cache  # noqa: B019
     def read(self) -> tuple[Catalog, Features]:
-        """Read the catalog of the items that have features, and these."""
+        """Read the catalog of the items that have features, and the features."""
         catalog, features = Catalog.read(self.catalog), Features.read(self.features)
         if self.families:
             catalog = _families(catalog)
-        known = pc.is_in(catalog.table.column("item"), value_set=features.table.column("item").combine_chunks())
-        catalog = Catalog(catalog.table.filter(known), catalog.root)
+        has_features = pc.is_in(catalog.table.column("item"), value_set=features.table.column("item").combine_chunks())
+        catalog = Catalog(catalog.table.filter(has_features), catalog.root)
         if self.dimensions is not None:
             features = _components(features, catalog, self.dimensions)
         return catalog, features
 
 
-def say(data: Data, cell: Cell, draw: int) -> list[Said]:
+def read_pages(data: Data, cell: Cell, draw: int) -> list[PageStatements]:
     """Read the pages of one draw; none if the data cannot give the tasks."""
     catalog, features = data.read()
     attributes = _attributes(catalog, features, cell, draw)
@@ -137,10 +137,10 @@ def say(data: Data, cell: Cell, draw: int) -> list[Said]:
         evaluated = evaluated_sets(inputs.results)
         covers = ("images", "sampler") if cell.images else ("sampler",)
         again = reevaluate(evaluated, covers, inputs)
-    said = []
+    statements = []
     for classifiers, tasks in itertools.product(CLASSIFIERS, TASKS):
-        page = [_restricted(one, classifiers, tasks) for one in evaluated]
-        without = {design: replace(known, shuffled=None) for design, known in again.items()}
+        page = [_first_classifiers(task_set, classifiers, tasks) for task_set in evaluated]
+        without = {design: replace(reevaluation, shuffled=None) for design, reevaluation in again.items()}
         earlier = compare_sets(page, covers, reevaluated=without)
         now = compare_sets(page, covers, reevaluated=again)
         lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
@@ -148,8 +148,8 @@ def say(data: Data, cell: Cell, draw: int) -> list[Said]:
         if tasks == max(TASKS):  # costs are estimated on all tasks
             of_page = costs_of(now, inputs, again).values()
             signs += "w" * any(costs.conclusive for by_classifier in of_page for costs in by_classifier.values())
-        said.append(Said(cell, draw, classifiers, tasks, _signs_before(earlier), signs, lost))
-    return said
+        statements.append(PageStatements(cell, draw, classifiers, tasks, _signs_before(earlier), signs, lost))
+    return statements
 
 
 def _signs(comparison: Comparison) -> str:
@@ -166,7 +166,7 @@ def _signs_before(comparison: Comparison) -> str:
     signs = set()
     for verdict in verdicts(comparison):
         concluded = verdict.loss.concluded["acc", verdict.covers]
-        signs |= set(conclude([one.interval.estimate for one in concluded.values()], comparison.level))
+        signs |= set(conclude([loss.interval.estimate for loss in concluded.values()], comparison.level))
         differences = [pair.interval.estimate for pair in verdict.loss.skill.pairs["acc", verdict.covers]]
         p_values = holm(np.array([difference.p_value() for difference in differences]))
         if verdict.losing and len(p_values) and p_values.min() <= 1 - comparison.level:
@@ -174,14 +174,14 @@ def _signs_before(comparison: Comparison) -> str:
     return "".join(sorted(signs - {"0"}))
 
 
-def _restricted(one: Evaluated, classifiers: int, tasks: int) -> Evaluated:
+def _first_classifiers(task_set: Evaluated, classifiers: int, tasks: int) -> Evaluated:
     """Keep the first classifiers and tasks."""
     values = {
         classifier: {metric: of_metric[:tasks] for metric, of_metric in values.items()}
-        for classifier, values in itertools.islice(one.values.items(), classifiers)
+        for classifier, values in itertools.islice(task_set.values.items(), classifiers)
     }
-    rows = one.rows[0]
-    return replace(one, values=values, rows=[rows.filter(pc.less(rows.column("task"), tasks))])
+    table_rows = task_set.rows[0]
+    return replace(task_set, values=values, rows=[table_rows.filter(pc.less(table_rows.column("task"), tasks))])
 
 
 def _families(catalog: Catalog) -> Catalog:
@@ -204,8 +204,8 @@ def _components(features: Features, catalog: Catalog, dimensions: int) -> Featur
     mean = values.mean(axis=0)
     axes = np.linalg.svd(values - mean, full_matrices=False)[2][: dimensions - 1]
     length = np.full((len(values), 1), np.linalg.norm(mean))
-    kept = np.concatenate([(values - mean) @ axes.T, length], axis=1)
-    return Features.from_array(list(catalog.items), kept.astype(np.float32))
+    reduced = np.concatenate([(values - mean) @ axes.T, length], axis=1)
+    return Features.from_array(list(catalog.items), reduced.astype(np.float32))
 
 
 def _attributes(catalog: Catalog, features: Features, cell: Cell, draw: int) -> Attributes:
@@ -220,10 +220,10 @@ def _attributes(catalog: Catalog, features: Features, cell: Cell, draw: int) -> 
         directions = values.T @ generator.normal(size=(len(values), score.shape[1]))
         along = values @ directions
         score += cell.strength * along / along.std(axis=0)
-    held = score > np.quantile(score, 1 - cell.share, axis=0)
+    is_held = score > np.quantile(score, 1 - cell.share, axis=0)
     words = [f"word-{number:02d}" for number in range(score.shape[1])]
     return Attributes.from_words(
-        {item: [words[place] for place in np.flatnonzero(of)] for item, of in zip(catalog.items, held, strict=True)}
+        {item: [words[place] for place in np.flatnonzero(of)] for item, of in zip(catalog.items, is_held, strict=True)}
     )
 
 
@@ -233,40 +233,40 @@ def _with_contexts(catalog: Catalog, draw: int) -> Catalog:
     return Catalog(table, catalog.root, record=catalog.record)
 
 
-def rows(said: Sequence[Said]) -> Iterator[str]:
+def table_rows(statements: Sequence[PageStatements]) -> Iterator[str]:
     """Write the table: the share of pages with any statement, before and now."""
     yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | + − > w |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
 
-    def key(one: Said) -> tuple[Any, ...]:
-        cell = one.cell
-        return cell.words, cell.share, cell.shot, cell.strength, cell.images, one.classifiers, one.tasks
+    def key(page: PageStatements) -> tuple[Any, ...]:
+        cell = page.cell
+        return cell.words, cell.share, cell.shot, cell.strength, cell.images, page.classifiers, page.tasks
 
-    for values, group in itertools.groupby(sorted(said, key=key), key):
-        of = list(group)
-        before, now = (100 * np.mean([bool(getattr(one, name)) for one in of]) for name in ("before", "now"))
-        kinds = ", ".join(f"{100 * np.mean([sign in one.now for one in of]):.1f}" for sign in "+->w")
-        lost = np.mean([one.lost for one in of])
+    for values, group in itertools.groupby(sorted(statements, key=key), key):
+        pages = list(group)
+        before, now = (100 * np.mean([bool(getattr(page, name)) for page in pages]) for name in ("before", "now"))
+        kinds = ", ".join(f"{100 * np.mean([sign in page.now for page in pages]):.1f}" for sign in "+->w")
+        lost = np.mean([page.lost for page in pages])
         cells = " | ".join(map(str, values))
-        yield f"| {cells} | {len(of)} | {lost:.2f} | {before:.1f}% | {now:.1f}% | {kinds} |"
+        yield f"| {cells} | {len(pages)} | {lost:.2f} | {before:.1f}% | {now:.1f}% | {kinds} |"
 
 
 def main() -> None:
-    """Print the table, and keep what was said."""
+    """Print the table, and save the statements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("catalog", type=Path)
     parser.add_argument("features", type=Path)
     parser.add_argument(
         "--families", action="store_true", help="group species of birds by the last word of their names"
     )
-    parser.add_argument("--dimensions", type=int, help="principal components that are kept")
+    parser.add_argument("--dimensions", type=int, help="number of principal components to keep")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="the first draw")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
         "--cells", nargs="+", default=["10,0.3,5"], help="WORDS,SHARE,SHOT[,STRENGTH[,images]]; 0 words are contexts"
     )
-    parser.add_argument("--output", type=Path, help="a file for all that was said, JSON lines, as it comes")
+    parser.add_argument("--output", type=Path, help="file to append all statements to as they come, as JSON lines")
     options = parser.parse_args()
     cells = []
     for text in options.cells:
@@ -276,15 +276,15 @@ def main() -> None:
     draws = range(options.first, options.first + options.draws)
     data = Data(options.catalog, options.features, options.families, options.dimensions)
     cases = [(data, cell, draw) for draw in draws for cell in cells]
-    said: list[Said] = []
+    statements: list[PageStatements] = []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=context) as pool:
-        for of_draw in pool.map(say, *zip(*cases, strict=True), chunksize=1):
-            said += of_draw
+        for of_draw in pool.map(read_pages, *zip(*cases, strict=True), chunksize=1):
+            statements += of_draw
             if options.output:
                 with options.output.open("a") as log:
-                    log.writelines(f"{json.dumps(asdict(one))}\n" for one in of_draw)
-    for row in rows(said):
+                    log.writelines(f"{json.dumps(asdict(page))}\n" for page in of_draw)
+    for row in table_rows(statements):
         print(row)
 
 

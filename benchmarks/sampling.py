@@ -1,4 +1,4 @@
-"""FewSTAB tasks per second, beside a plain baseline that goes item by item and word by word; and context tasks."""
+"""Speed of context tasks, and of FewSTAB tasks against a plain baseline that goes item by item and word by word."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ WAY, QUERY = 5, 15
 
 
 def plain_tasks(catalog: Catalog, attributes: Attributes, shot: int, tasks: int) -> float:
-    """Milliseconds per task of a straightforward sampler: sets of words, all shares counted anew for every class."""
-    words = {item: set(held or []) for item, held in attributes.to_words().items()}
+    """Measure milliseconds per task of a simple sampler: sets of words, all shares counted anew for every class."""
+    words = {item: set(words_held or []) for item, words_held in attributes.to_words().items()}
     classes: dict[str, list[str]] = {}
     for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True):
         classes.setdefault(label, []).append(item)
@@ -31,17 +31,17 @@ def plain_tasks(catalog: Catalog, attributes: Attributes, shot: int, tasks: int)
         chosen = rng.sample(sorted(classes), WAY)
         planted = []
         for label in chosen:
-            held = {word: sum(word in words[item] for item in classes[label]) for word in vocabulary}
-            eligible = [w for w, n in held.items() if n >= shot and len(classes[label]) - n >= QUERY]
+            words_held = {word: sum(word in words[item] for item in classes[label]) for word in vocabulary}
+            eligible = [w for w, n in words_held.items() if n >= shot and len(classes[label]) - n >= QUERY]
             planted.append(rng.choice(eligible) if eligible else None)
         if None in planted or len(set(planted)) < WAY:
             continue
-        for label, own in zip(chosen, planted, strict=True):
-            others = set(planted) - {own}
-            support = [i for i in classes[label] if own in words[i] and not words[i] & others]
+        for label, word in zip(chosen, planted, strict=True):
+            others = set(planted) - {word}
+            support = [i for i in classes[label] if word in words[i] and not words[i] & others]
             if len(support) < shot:
                 break
-            lacking = [item for item in classes[label] if own not in words[item]]
+            lacking = [item for item in classes[label] if word not in words[item]]
             inter = [item for item in lacking if words[item] & others]
             candidates = inter if len(inter) >= QUERY else lacking
             share = {
@@ -54,14 +54,14 @@ def plain_tasks(catalog: Catalog, attributes: Attributes, shot: int, tasks: int)
 
 
 def fast_tasks(catalog: Catalog, attributes: Attributes, shot: int, split: str) -> tuple[float, float]:
-    """Milliseconds per task of our sampler, everything included, and tries per task."""
+    """Measure milliseconds per task of our sampler, everything included, and tries per task."""
     start = time.perf_counter()
     tasks = sample(catalog, "fewstab", attributes=attributes, split=split, way=WAY, shot=shot, query=QUERY, tasks=TASKS)
     return (time.perf_counter() - start) / TASKS * 1e3, tasks.record.summary["tries_mean"]
 
 
 def report(name: str, catalog: Catalog, attributes: Attributes, shot: int, split: str, baseline_tasks: int) -> None:
-    """Print one line."""
+    """Print the times of both samplers in one line."""
     ours, tries = fast_tasks(catalog, attributes, shot, split)
     plain = plain_tasks(catalog.in_split(split), attributes, shot, baseline_tasks)
     print(
@@ -72,7 +72,7 @@ def report(name: str, catalog: Catalog, attributes: Attributes, shot: int, split
 
 
 def run() -> None:
-    """The caption-like fixture at 1 and 5 shots, and the birds' test split at 5."""
+    """Measure the caption-like fixture at 1 and 5 shots, and the birds' test split at 5."""
     catalog, attributes = caption_like()
     for shot in (1, 5):
         report("20 x 600 items, 1,111 words", catalog, attributes, shot, "test", baseline_tasks=3)
@@ -87,7 +87,7 @@ def run() -> None:
         print(f"{name} tasks, 50 x 40 sources in 9 contexts: {spent:.3f} ms per task")
     root = birds()
     if root is None:
-        print("the birds are not here (set SHOTPROOF_DATA): left out")
+        print("skipped: the birds are missing (set SHOTPROOF_DATA to the folder that holds CUB_200_2011)")
         return
     catalog = read_layout(root, "cub", splits=root.parent / "cub-130-20-50.csv").in_split("test")
     report("birds, test split", catalog, detect(catalog, "photometric", "table"), 5, "test", baseline_tasks=1)

@@ -13,7 +13,7 @@ from benchmarks.fixture import caption_like
 
 
 def run() -> None:
-    """1,000 classes x 1,000 items, 20 words each of 5,000; 1,000 tasks in a process of its own."""
+    """Draw 1,000 tasks from 1,000 classes x 1,000 items, 20 words each of 5,000, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         catalog, attributes = caption_like(1000, 1000, 5000, 1500, (20, 20))

@@ -1,6 +1,6 @@
-"""How fluently a list scrolls in a browser."""
+"""Script that measures how smoothly a list scrolls in a browser."""
 
-# Of an element's id and a number of seconds: it is scrolled from end to end; the milliseconds of each frame.
+# Scrolls an element from end to end; takes its id and a number of seconds, and returns the milliseconds of each frame.
 FRAMES = """async ([id, seconds]) => {
   const box = document.getElementById(id);
   const times = [];

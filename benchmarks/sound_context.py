@@ -1,7 +1,7 @@
 """Context shift in sound: from the folder of ESC-50 to tables and figures (SpurAudio, Figures 2, 3, 7 and 15).
 
 `python -m benchmarks.sound_context [--data ../shared/data/ESC-50] [--work sound-context]`: tables in Markdown on the
-terminal, figures and a report in the working folder. What is there already is read again, so a second run is quick.
+terminal, figures and a report in the working folder. Existing files are read again, so a second run is quick.
 `--heads` compares all heads on iid and hard-ood tasks instead, `--support-contexts` supports in one and in several
 contexts.
 """
@@ -53,13 +53,13 @@ SEVERAL: tuple[int | str, ...] = (1, 2, 4, "all")  # contexts of a class's suppo
 
 @dataclass(frozen=True)
 class Study:
-    """The files of the study: made where they are not there yet."""
+    """Files of the study: created if they do not exist yet."""
 
     data: Path
     work: Path
 
     def catalog(self, dial: float) -> Catalog:
-        """All mixtures of ESC-50 with this dial, made on the fly, and the foregrounds alone."""
+        """Mix ESC-50 with this dial, on the fly, with the foregrounds alone beside the mixtures."""
         folder = self.work / f"mixed-{dial:g}"
         if not (folder / "catalog.parquet").is_file():
             settings = MixSettings(dial=dial, clean=True, on_the_fly=True)
@@ -68,7 +68,7 @@ class Study:
 
     @cache  # noqa: B019 - a study lives as long as the program
     def features(self, dial: float, split: str = "test") -> Features:
-        """Log-mel statistics of the sounds of a split."""
+        """Encode the sounds of a split by log-mel statistics."""
         path = self.work / f"logmel-{split}-{dial:g}.parquet"
         if not path.is_file():
             encode(self.catalog(dial).in_split(split), "logmel").write(path)
@@ -76,7 +76,7 @@ class Study:
 
     @cache  # noqa: B019
     def tasks(self, dial: float, shot: int, split: str = "test", several: int | str = 1) -> dict[str, TaskSet]:
-        """The four matched sets, with supports in so many contexts."""
+        """Draw the four matched sets, with supports in so many contexts."""
         folder = self.work / f"tasks-{split}-{dial:g}-{shot}{'' if several == 1 else f'-{several}'}"
         if not (folder / "clean.parquet").is_file():
             shape = {"split": split, "shot": shot, "query": QUERY, "tasks": TASKS}
@@ -90,16 +90,16 @@ class Study:
     def results(
         self, dial: float, shot: int, names: Iterable[str], sets: Sequence[str] = SETS, split: str = "test"
     ) -> list[Results]:
-        """The methods on the sets, one file per method and set."""
-        found = []
+        """Evaluate the methods on the sets, one file per method and set."""
+        results = []
         for sampler in sets:
             for name in names:
                 path = self.work / f"results-{split}-{dial:g}-{shot}" / f"{sampler}-{file_name(name)}.parquet"
                 if not path.is_file():
                     tasks = self.tasks(dial, shot, split)[sampler]
                     evaluate(tasks, self.features(dial, split), name).write(path)
-                found.append(Results.read(path))
-        return found
+                results.append(Results.read(path))
+        return results
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -110,15 +110,15 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print(flush=True)
 
 
-def told(interval: Interval) -> str:
-    """In percent, e.g. `12.3 ±0.4`."""
+def interval_text(interval: Interval) -> str:
+    """Write an interval in percent, e.g. `12.3 ±0.4`."""
     half = "(none)" if interval.refused else f"±{interval.half_width:.1f}"
     return f"{interval.mean:.1f} {half}"
 
 
 def accuracies(comparison: Comparison, shot: int) -> None:
-    """Acc in each set and what is lost from iid to the others, for each dial and method."""
-    rows, kept = [], []
+    """Print Acc in each set and the loss from iid to the others, for each dial and method."""
+    rows, in_order = [], []
     for design in (design for design in comparison.designs if design.shot == shot):
         for method in comparison.methods:
             accuracy, gap = (
@@ -131,14 +131,14 @@ def accuracies(comparison: Comparison, shot: int) -> None:
             )
             means = [accuracy[name].mean for name in SETS]
             gaps = [gap[name] for name in GAPS]
-            rows.append([f"{design.dial:g}", method, *(f"{mean:.1f}" for mean in means), *map(told, gaps)])
-            kept += [bool(np.all(np.diff(means) < 0))] if design.dial else []
+            rows.append([f"{design.dial:g}", method, *(f"{mean:.1f}" for mean in means), *map(interval_text, gaps)])
+            in_order += [bool(np.all(np.diff(means) < 0))] if design.dial else []
     table(["a", "method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
-    print(f"iid > clean > ood > hard-ood in {sum(kept)} of {len(kept)} rows with a > 0")
+    print(f"iid > clean > ood > hard-ood in {sum(in_order)} of {len(in_order)} rows with a > 0")
 
 
 def growth(study: Study, shot: int) -> None:
-    """How much more is lost with each step of the dial; the tasks are the same, so task by task."""
+    """Print how much the loss grows with each step of the dial; the tasks are the same, so task by task."""
     rows = []
     for name in DEFAULT_METHODS:
         losses = []
@@ -147,13 +147,13 @@ def growth(study: Study, shot: int) -> None:
             losses.append(iid - hard)
         same = len({study.tasks(dial, shot)["hard-ood"].digest for dial in DIALS}) == 1
         steps = pairwise(losses)
-        rows.append([name, *(told(gap_interval(after, before, paired=same)) for before, after in steps)])
+        rows.append([name, *(interval_text(gap_interval(after, before, paired=same)) for before, after in steps)])
     print(f"What each step of a adds to the loss iid - hard-ood, {shot} shots, the same tasks: {same}")
     table(["method", *(f"{before:g} to {after:g}" for before, after in pairwise(DIALS))], rows)
 
 
 def other_intervals(study: Study, split: str) -> None:
-    """The loss from iid to hard-ood at a = 1 under intervals that cover new recordings and new classes."""
+    """Print the loss from iid to hard-ood at a = 1 under intervals over new recordings and new classes."""
     names = ("ncc", "cosine")
     tasks = study.tasks(1.0, 5, split)
     inputs = Inputs(
@@ -165,7 +165,7 @@ def other_intervals(study: Study, split: str) -> None:
         study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), inputs=inputs
     )
     rows = [
-        [row.classifier.method, *(told(row.intervals["acc"][covers]) for covers in compared.covers)]
+        [row.classifier.method, *(interval_text(row.intervals["acc"][covers]) for covers in compared.covers)]
         for row in compared.gaps[0].rows
     ]
     classes = len(study.catalog(1.0).in_split(split).table.column("label").unique())
@@ -176,27 +176,27 @@ def other_intervals(study: Study, split: str) -> None:
 
 
 def without_common_direction(study: Study) -> None:
-    """Acc at a = 1 once the direction in which mixing moves all features, that of the training classes, is left out."""
+    """Print Acc at a = 1 without the direction in which mixing moves the features of the training classes."""
     train, features = study.features(1.0, "train"), study.features(1.0)
     catalog = study.catalog(1.0).in_split("train")
     values = train.array[train.rows_of(catalog.table.column("item"))].astype(np.float64)
     clean = np.array(catalog.table.column("context").to_pylist()) == "clean"
     moved = values[~clean].mean(axis=0) - values[clean].mean(axis=0)
     moved /= np.linalg.norm(moved)
-    left = (features.array - np.outer(features.array @ moved, moved)).astype(np.float32)
-    projected = Features.from_array(features.table.column("item"), left)
+    remaining = (features.array - np.outer(features.array @ moved, moved)).astype(np.float32)
+    projected = Features.from_array(features.table.column("item"), remaining)
     tasks = study.tasks(1.0, 5)
     rows = []
     for name in DEFAULT_METHODS:
         counts = [values_of(evaluate(tasks[sampler], projected, name), name)["acc"] for sampler in SETS]
-        gaps = [told(gap_interval(counts[0], count, paired=True)) for count in counts[1:]]
+        gaps = [interval_text(gap_interval(counts[0], count, paired=True)) for count in counts[1:]]
         rows.append([name, *(f"{count.mean():.1f}" for count in counts), *gaps])
     print("5 shots, a = 1, without the direction in which mixing moves the training classes")
     table(["method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
 
 
 def several_contexts(study: Study) -> None:
-    """Acc at a = 1 with supports in one context, different for each class, and in several, which classes may share."""
+    """Print Acc at a = 1 with supports in one context, different by class, and in several that classes may share."""
     for shot in SHOTS:
         rows, between = [], dict.fromkeys(SEVERAL, 0)
         for several in SEVERAL:
@@ -205,8 +205,10 @@ def several_contexts(study: Study) -> None:
                 acc = [values_of(evaluate(tasks[sampler], study.features(1.0), name), name)["acc"] for sampler in SETS]
                 gaps = [gap_interval(acc[0], other, paired=True) for other in acc[1:]]
                 clean_over_ood = gap_interval(acc[SETS.index("clean")], acc[SETS.index("ood")], paired=True)
-                rows.append([str(several), name, *(f"{one.mean():.1f}" for one in acc), *map(told, gaps)])
-                rows[-1].append(told(clean_over_ood))
+                rows.append(
+                    [str(several), name, *(f"{values.mean():.1f}" for values in acc), *map(interval_text, gaps)]
+                )
+                rows[-1].append(interval_text(clean_over_ood))
                 between[several] += acc[0].mean() > acc[SETS.index("clean")].mean() > acc[SETS.index("ood")].mean()
         print(f"Supports in several contexts: 5 ways, {shot} shots, a = 1, {QUERY} queries, {TASKS} tasks")
         table(["contexts", "method", *SETS, *(f"iid - {name}" for name in GAPS), "clean - ood"], rows)
@@ -217,13 +219,13 @@ def several_contexts(study: Study) -> None:
 
 
 def figures(comparison: Comparison, folder: Path) -> None:
-    """All panels of the report, each as a file."""
+    """Write all panels of the report, each as a file."""
     for panel in context_panels(comparison):
         write_svg(folder / f"{file_name(panel.name)}.svg", panel.figure, panel.name)
 
 
 def shifted(study: Study) -> None:
-    """The study of the default methods."""
+    """Run the study of the default methods."""
     designs = [(dial, shot) for dial in DIALS for shot in (MORE_SHOTS if dial == 1 else SHOTS)]
     results = [result for dial, shot in designs for result in study.results(dial, shot, DEFAULT_METHODS)]
     comparison = compare(results)
@@ -242,21 +244,23 @@ def shifted(study: Study) -> None:
 
 
 def uses_length(study: Study, name: str) -> bool:
-    """Whether any answer changes when every feature is multiplied by a factor of its own, between 1/2 and 2."""
+    """Return whether any answer changes if every feature is multiplied by its own factor, between 1/2 and 2."""
     features, tasks = study.features(1.0), study.tasks(1.0, 5)["hard-ood"]
     few = TaskSet(tasks.table.slice(0, int(tasks.starts[RESCALED_TASKS])))
     factors = 2 ** np.random.default_rng(0).uniform(-1, 1, (len(features.array), 1))
     rescaled = Features.from_array(features.table.column("item"), (features.array * factors).astype(np.float32))
-    before, after = (evaluate(few, given, name).table.column("missed").to_pylist() for given in (features, rescaled))
-    changed = sum(one != other for one, other in zip(before, after, strict=True))
-    return bool(100 * changed > len(before))  # a tie may fall the other way by rounding
+    before, after = (
+        evaluate(few, vectors, name).table.column("missed").to_pylist() for vectors in (features, rescaled)
+    )
+    changed = sum(missed != missed_after for missed, missed_after in zip(before, after, strict=True))
+    return bool(100 * changed > len(before))  # rounding may change ties
 
 
 def heads(study: Study) -> None:
-    """Every head on vectors: what it loses from iid to hard-ood, ranked, and how far the two kinds differ."""
+    """Compare every head on vectors by its loss from iid to hard-ood, ranked, and how far the two kinds differ."""
     names = [name for name in methods.names() if methods.get(name).needs == "vectors"]
-    on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
-    compared = {dial: compare(results) for dial, results in on.items()}
+    by_dial = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
+    compared = {dial: compare(results) for dial, results in by_dial.items()}
     ranked = sorted(compared[1.0].rows("gap"), key=lambda row: row.interval.mean)
     without = {row.classifier: row.interval for row in compared[0.0].rows("gap")}
     length = {name: uses_length(study, name) for name in names}
@@ -266,7 +270,7 @@ def heads(study: Study) -> None:
         iid, hard = (compared[1.0].number(row, "accuracy", "acc", tasks) for tasks in (row.reference, row.tasks))
         assert iid
         assert hard
-        measured = [told(one) for one in (iid, hard, row.interval, without[row.classifier])]
+        measured = [interval_text(interval) for interval in (iid, hard, row.interval, without[row.classifier])]
         of_chance = row.interval.mean / (iid.mean - CHANCE)
         kind = [make_method(method).family, "yes" if length[method] else "no"]
         rows.append([method, *kind, *measured, f"{100 * of_chance:.0f}%"])
@@ -294,16 +298,16 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=sounds(), help="the folder ESC-50")
-    parser.add_argument("--work", type=Path, default=Path("sound-context"), help="where everything is kept")
-    parser.add_argument("--heads", action="store_true", help="all heads instead")
+    parser.add_argument("--work", type=Path, default=Path("sound-context"), help="working folder for all files")
+    parser.add_argument("--heads", action="store_true", help="compare all heads instead")
     parser.add_argument(
-        "--support-contexts", action="store_true", help="supports in one and in several contexts instead"
+        "--support-contexts", action="store_true", help="compare supports in one and in several contexts instead"
     )
-    given = parser.parse_args()
-    if given.data is None or not given.data.is_dir():
-        sys.exit("ESC-50 is not here: give --data, or set SHOTPROOF_DATA to the folder that holds it")
-    study = heads if given.heads else several_contexts if given.support_contexts else shifted
-    study(Study(given.data, given.work))
+    options = parser.parse_args()
+    if options.data is None or not options.data.is_dir():
+        sys.exit("ESC-50 is missing: pass --data, or set SHOTPROOF_DATA to the folder that holds it")
+    study = heads if options.heads else several_contexts if options.support_contexts else shifted
+    study(Study(options.data, options.work))
 
 
 if __name__ == "__main__":

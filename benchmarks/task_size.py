@@ -1,4 +1,4 @@
-"""Task size: the variance of the mean accuracy against the number of queries, and whether a plan foretells it.
+"""Task size: the variance of the mean accuracy against the number of queries, and whether a plan predicts it.
 
 The first two tables are Figures 2 and 3 of *Oops, I Sampled it Again*: two classes, Gaussian at -1 and 1, nearest
 centroid, data used up by tasks without replacement. With two classes in every task and items that are drawn
@@ -32,7 +32,7 @@ WORLDS = 20_000  # so many because one task in a thousand has its centroids the 
 
 
 def exact_moments(shot: int) -> ScoreMoments:
-    """Moments of nearest centroid on the two Gaussians: the border between two centroids is Gaussian itself."""
+    """Compute the moments of nearest centroid on the two Gaussians: the border between centroids is Gaussian too."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     border, weights = nodes / np.sqrt(2 * shot), weights / weights.sum()
     right = np.stack([stats.norm.cdf(border + 1), stats.norm.cdf(1 - border)])
@@ -46,7 +46,7 @@ def exact_moments(shot: int) -> ScoreMoments:
 
 
 def accuracies(shot: int, query: int, tasks: int, rng: np.random.Generator) -> FloatArray:
-    """Nearest centroid's accuracy on so many tasks of the two Gaussians, in percent."""
+    """Draw tasks of the two Gaussians; return the accuracy of nearest centroid on each, in percent."""
     x = rng.normal(size=(tasks, 2, shot + query)) + np.array([-1.0, 1.0])[:, None]
     centroid = x[..., :shot].mean(axis=-1)
     border, queries = centroid.mean(axis=-1)[:, None, None], x[..., shot:]
@@ -57,7 +57,7 @@ def accuracies(shot: int, query: int, tasks: int, rng: np.random.Generator) -> F
 
 
 def variance_of_mean(shot: int, items: int, query: int, worlds: int, seed: int = 0) -> tuple[int, float]:
-    """Tasks that `items` items give, and the variance of their mean accuracy over worlds, in squared points."""
+    """Return how many tasks the items give, and the variance of their mean accuracy over worlds, in squared points."""
     tasks = items // (2 * (shot + query))
     rng = np.random.default_rng([seed, shot, items, query])
     block = max(1, 2_000_000 // items)  # worlds at a time
@@ -69,7 +69,7 @@ def variance_of_mean(shot: int, items: int, query: int, worlds: int, seed: int =
 
 
 def fitted_variance(shot: int, items: int, queries: Sequence[int], worlds: int) -> TaskVariance:
-    """A task's variance, alpha + noise / Q, fitted to measured ones by least squares of the relative errors."""
+    """Fit a task's variance, alpha + noise / Q, to measured ones by least squares of the relative errors."""
     measured = [math.prod(variance_of_mean(shot, items, query, worlds)) / 1e4 for query in queries]
     columns = np.stack([np.ones(len(queries)), 1 / np.asarray(queries)], axis=1) / np.array(measured)[:, None]
     alpha, noise = np.linalg.lstsq(columns, np.ones(len(queries)))[0]
@@ -77,16 +77,16 @@ def fitted_variance(shot: int, items: int, queries: Sequence[int], worlds: int) 
 
 
 @dataclass(frozen=True)
-class Foretold:
-    """A number of queries: tasks without replacement, and half-widths in points, foretold and measured."""
+class Prediction:
+    """Prediction for a number of queries: tasks without replacement, and half-widths in points."""
 
     query: int
     tasks: int
-    foretold: float
+    predicted: float
     measured: float
 
 
-def foretell(
+def predict(
     catalog: Catalog,
     features: Features,
     split: str,
@@ -95,8 +95,8 @@ def foretell(
     pilot_tasks: int = 600,
     seeds: int = 40,
     method: str = "ncc",
-) -> list[Foretold]:
-    """Half-widths by a plan from random tasks with 15 queries, beside those of task sets that use the data up."""
+) -> list[Prediction]:
+    """Predict half-widths from random tasks with 15 queries; measure them on task sets that use the data up."""
     design = {"split": split, "way": 5, "shot": shot}
     first = sample(catalog, "random", query=15, tasks=pilot_tasks, **design)
     pilot = Pilot.of(evaluate(first, features, [method]))
@@ -107,15 +107,15 @@ def foretell(
         if point.query not in QUERIES or point.half_width is None:
             continue
         drawn = [sample(catalog, "depletion", query=point.query, seed=seed, **design) for seed in range(seeds)]
-        accuracy = evaluate(_one_after_the_other(drawn), features, [method]).counts(method).accuracy_by_task()
+        accuracy = evaluate(_join_task_sets(drawn), features, [method]).counts(method).accuracy_by_task()
         by_seed = np.split(accuracy, np.cumsum([len(tasks) for tasks in drawn])[:-1])
         widths = [stats.t.ppf(0.975, len(values) - 1) * stats.sem(values) for values in by_seed]
-        rows.append(Foretold(point.query, point.tasks, point.half_width, float(np.mean(widths))))
+        rows.append(Prediction(point.query, point.tasks, point.half_width, float(np.mean(widths))))
     return rows
 
 
-def _one_after_the_other(task_sets: list[TaskSet]) -> TaskSet:
-    """All tasks in one set, numbered anew, so that they are evaluated at once."""
+def _join_task_sets(task_sets: list[TaskSet]) -> TaskSet:
+    """Join all tasks in one set, numbered anew, so that they are evaluated at once."""
     table = pa.concat_tables([tasks.table for tasks in task_sets])
     number = np.cumsum(np.asarray(table.column("slot")) == 0) - 1
     return TaskSet(table.set_column(0, "task", pa.array(number)))
@@ -124,7 +124,7 @@ def _one_after_the_other(task_sets: list[TaskSet]) -> TaskSet:
 def gaussian_world(
     classes: int = 20, items: int = 100, dimensions: int = 8, spread: float = 0.8, seed: int = 0
 ) -> tuple[Catalog, Features]:
-    """Classes around centers that are Gaussian with this spread, items around these with spread 1."""
+    """Draw classes around Gaussian centers with this spread, and items around these with spread 1."""
     rng = np.random.default_rng(seed)
     center = rng.normal(scale=spread, size=(classes, 1, dimensions))
     values = (center + rng.normal(size=(classes, items, dimensions))).reshape(-1, dimensions)
@@ -155,24 +155,24 @@ def report_best(settings: list[tuple[int, int]]) -> None:
         print(f"{shot:5}  {items:5}  {fitted:28.1f}  {exact:13.1f}", flush=True)
 
 
-def report_foretold(title: str, rows: list[Foretold]) -> None:
-    """Print half-widths foretold and measured."""
+def report_predictions(title: str, rows: list[Prediction]) -> None:
+    """Print half-widths, predicted and measured."""
     print(f"{title}: half-width of the 95% depletion interval, points")
-    print("    Q  tasks  foretold  measured  ratio")
+    print("    Q  tasks  predicted  measured  ratio")
     for row in rows:
-        ratio = row.foretold / row.measured
-        print(f"{row.query:5}  {row.tasks:5}  {row.foretold:8.2f}  {row.measured:8.2f}  {ratio:5.2f}", flush=True)
+        ratio = row.predicted / row.measured
+        print(f"{row.query:5}  {row.tasks:5}  {row.predicted:9.2f}  {row.measured:8.2f}  {ratio:5.2f}", flush=True)
 
 
 def run() -> None:
-    """Figures 2 and 3, and half-widths foretold on a Gaussian world and on the birds."""
+    """Print Figures 2 and 3, and predicted half-widths on a Gaussian world and on the birds."""
     report_curve()
     report_best([(1, 1000), (2, 1000), (5, 1000), (10, 1000), (20, 1000), (5, 500), (5, 2000), (5, 4000)])
-    report_foretold("Gaussian world, 20 x 100 items", foretell(*gaussian_world(), "test"))
+    report_predictions("Gaussian world, 20 x 100 items", predict(*gaussian_world(), "test"))
     root = birds()
     if root is None:
-        print("the birds are not here (set SHOTPROOF_DATA): left out")
+        print("skipped: the birds are missing (set SHOTPROOF_DATA to the folder that holds CUB_200_2011)")
         return
     catalog = read_layout(root, "cub", splits=root.parent / "cub-130-20-50.csv").in_split("test")
     features = encode(catalog, "lite0")
-    report_foretold("Birds, test split, lite0 and ncc", foretell(catalog, features, "test"))
+    report_predictions("Birds, test split, lite0 and ncc", predict(catalog, features, "test"))

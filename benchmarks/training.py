@@ -1,9 +1,9 @@
-"""Training: ProtoNet per task beside a plain data-loader loop, class training per epoch, inner loops batched or not.
+"""Training: ProtoNet per task against a plain data-loader loop, class training per epoch, inner loops batched or not.
 
 python -m benchmarks.training [--quick] [--compile] [tasks] [classes] [inner]
 
 On a GPU, the sizes of the papers; without one, or with --quick, small ones that only show that it runs. Every ratio
-is of two measurements of the same run. Data are drawn: photographs of CUB's size, saved as JPEG, that say nothing.
+compares two measurements of the same run. The data are random: images of the size of CUB's photographs, saved as JPEG.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INNER = {"maml": (0.01, 5), "anil": (0.01, 5), "boil": (0.5, 1)}  # learning rat
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured."""
+    """Sizes of the measurement."""
 
     side: int = 84
     backbone: str = "resnet12"
@@ -76,15 +76,15 @@ QUICK = Sizes(
 
 
 def run() -> None:
-    """Measure everything, at the sizes that the machine is for."""
+    """Measure everything, at sizes that suit the machine."""
     measure(Sizes() if torch.cuda.is_available() else QUICK, PARTS, compiled=False)
 
 
 def measure(sizes: Sizes, parts: tuple[str, ...], compiled: bool) -> None:
     """Measure some parts."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    where = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
-    print(f"torch {torch.__version__}, {where}, {sizes.backbone} at {sizes.side} pixels", flush=True)
+    processor = torch.cuda.get_device_name() if device.type == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+    print(f"torch {torch.__version__}, {processor}, {sizes.backbone} at {sizes.side} pixels", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with sp.runtime(cache=folder / "cache", device=device.type, progress=False):
@@ -99,7 +99,7 @@ def measure(sizes: Sizes, parts: tuple[str, ...], compiled: bool) -> None:
 
 
 def draw_photographs(folder: Path, sizes: Sizes) -> Catalog:
-    """JPEG files of smooth noise, by class."""
+    """Write JPEG files of smooth noise, by class."""
     rng = np.random.default_rng(0)
     folder.mkdir(parents=True)
     names, labels = [], []
@@ -115,7 +115,7 @@ def draw_photographs(folder: Path, sizes: Sizes) -> Catalog:
 
 
 def measure_tasks(catalog: Catalog, sizes: Sizes, device: torch.device, compiled: bool) -> None:
-    """ProtoNet on tasks: ours by the difference of a long and a short training, and the plain loop."""
+    """Time ProtoNet on tasks: ours as the difference of a long and a short training, and the plain loop."""
 
     def train(tasks: int) -> None:
         sp.train(
@@ -144,7 +144,7 @@ def measure_tasks(catalog: Catalog, sizes: Sizes, device: torch.device, compiled
 
 
 def measure_classes(catalog: Catalog, sizes: Sizes, compiled: bool) -> None:
-    """A classification of all classes, with the settings of RFS, from the decoded items to the model."""
+    """Time a classification of all classes, with the settings of RFS, from the decoded items to the model."""
     settings: dict[str, Any] = {"optimizer": "sgd", "lr": 0.05, "batch": 64, "schedule": "step", "milestones": (60, 80)}
     settings |= {"backbone": sizes.backbone, "size": sizes.side, "augment": "resized-crop", "compile": compiled}
     with tempfile.TemporaryDirectory() as name:
@@ -152,16 +152,16 @@ def measure_classes(catalog: Catalog, sizes: Sizes, compiled: bool) -> None:
         sp.train(catalog, "baseline", val_split=None, epochs=1, **settings)  # decodes, and warms up
         started = time.perf_counter()
         sp.train(catalog, "baseline", val_split=None, epochs=sizes.epochs, output=output, **settings)
-        took = time.perf_counter() - started
+        duration = time.perf_counter() - started
     print(
-        f"classes, {len(catalog):,} items in batches of 64: {took / sizes.epochs:.2f} s per epoch, "
-        f"{sizes.epochs} epochs in {took:.0f} s, with a checkpoint after each",
+        f"classes, {len(catalog):,} items in batches of 64: {duration / sizes.epochs:.2f} s per epoch, "
+        f"{sizes.epochs} epochs in {duration:.0f} s, with a checkpoint after each",
         flush=True,
     )
 
 
 def seconds(work: Callable[[], object], device: torch.device) -> float:
-    """Wall-clock seconds until all that was begun is done."""
+    """Measure wall-clock seconds until all work is done."""
     if device.type == "cuda":
         torch.cuda.synchronize()
     started = time.perf_counter()
@@ -172,7 +172,7 @@ def seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 class Photographs(Dataset[tuple[Tensor, int]]):
-    """As in LibFewShot: every item is opened, decoded, cropped, flipped, recolored and normalized in a worker."""
+    """Dataset as in LibFewShot: a worker opens, decodes, crops, flips, recolors and normalizes each item."""
 
     def __init__(self, catalog: Catalog, side: int) -> None:
         self.paths = list(catalog.paths)
@@ -199,7 +199,7 @@ class Photographs(Dataset[tuple[Tensor, int]]):
 
 
 class Episodes(Sampler[list[int]]):
-    """The rows of one task at a time: support then query of each class."""
+    """Sampler of the rows of one task at a time: support then query of each class."""
 
     def __init__(self, labels: list[int], tasks: int) -> None:
         self.rows = [np.flatnonzero(np.array(labels) == label) for label in range(max(labels) + 1)]
@@ -212,12 +212,12 @@ class Episodes(Sampler[list[int]]):
         rng = np.random.default_rng(0)
         for _ in range(self.tasks):
             chosen = rng.choice(len(self.rows), WAY, replace=False)
-            drawn = [rng.choice(self.rows[one], SHOT + QUERY, replace=False) for one in chosen]
+            drawn = [rng.choice(self.rows[class_], SHOT + QUERY, replace=False) for class_ in chosen]
             yield np.concatenate(drawn).tolist()
 
 
 def plain_loop(catalog: Catalog, sizes: Sizes, device: torch.device) -> float:
-    """Seconds per task of a loop in LibFewShot's manner: workers decode, one task per update, float32, loss read."""
+    """Time a loop like LibFewShot's, in seconds per task: workers decode, one task per update, float32, loss read."""
     data = Photographs(catalog, sizes.side)
     warm_up = max(2, sizes.plain_tasks // 5)
     workers = min(8, os.cpu_count() or 1) if device.type == "cuda" else 0
@@ -247,9 +247,9 @@ def plain_loop(catalog: Catalog, sizes: Sizes, device: torch.device) -> float:
 
 
 def measure_inner(sizes: Sizes, device: torch.device, compiled: bool) -> None:
-    """Inner loops of four tasks, forward and backward: batched, task by task, and task by task with `higher`."""
+    """Time inner loops of four tasks, forward and backward: batched, task by task, and task by task with `higher`."""
     side, tasks = sizes.inner_side, 4
-    batch = drawn_tasks(tasks, side, device)
+    batch = draw_tasks(tasks, side, device)
     for name, (rate, steps) in INNER.items():
         objective = objectives.make(f"{name}(rate={rate}, steps={steps})")
         torch.manual_seed(0)
@@ -263,18 +263,18 @@ def measure_inner(sizes: Sizes, device: torch.device, compiled: bool) -> None:
             ways["task by task with higher"] = functools.partial(
                 task_by_task_with_higher, net, batch, name, rate, steps
             )
-        told, ours = [], 0.0
+        texts, ours = [], 0.0
         for way, loss in ways.items():
-            value, took = timed(loss, net, sizes.inner_repeats, device)
-            ours = ours or took
-            ratio = "" if way == "batched" else f", ratio {took / ours:.1f}"
-            told.append(f"{way} {1000 * took / tasks:.2f} ms per task (loss {value:.5f}{ratio})")
-        how = "compiled, " if compiled else ""
-        print(f"{name}, {how}conv64f at {side} pixels, {steps} steps, 4 tasks: {'; '.join(told)}", flush=True)
+            value, duration = timed(loss, net, sizes.inner_repeats, device)
+            ours = ours or duration
+            ratio = "" if way == "batched" else f", ratio {duration / ours:.1f}"
+            texts.append(f"{way} {1000 * duration / tasks:.2f} ms per task (loss {value:.5f}{ratio})")
+        prefix = "compiled, " if compiled else ""
+        print(f"{name}, {prefix}conv64f at {side} pixels, {steps} steps, 4 tasks: {'; '.join(texts)}", flush=True)
 
 
 def timed(loss: Callable[[], Tensor], net: nn.Module, repeats: int, device: torch.device) -> tuple[float, float]:
-    """The loss, and the seconds of one forward and backward pass after some to warm up."""
+    """Return the loss, and the seconds of one forward and backward pass after a warm-up."""
 
     def once() -> Tensor:
         net.zero_grad(set_to_none=True)
@@ -292,8 +292,8 @@ def timed(loss: Callable[[], Tensor], net: nn.Module, repeats: int, device: torc
     return value, seconds(several, device) / repeats
 
 
-def drawn_tasks(tasks: int, side: int, device: torch.device) -> TaskBatch:
-    """Random items."""
+def draw_tasks(tasks: int, side: int, device: torch.device) -> TaskBatch:
+    """Draw random items."""
     torch.manual_seed(0)
 
     def half(count: int) -> tuple[Tensor, Tensor]:
@@ -304,7 +304,7 @@ def drawn_tasks(tasks: int, side: int, device: torch.device) -> TaskBatch:
 
 
 class Logits(nn.Module):
-    """The blocks of `conv64f` and the head as one module, plain enough for `higher` to copy."""
+    """Network with the blocks of `conv64f` and the head as one module, plain enough for `higher` to copy."""
 
     def __init__(self, net: FewShotNetwork) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ class Logits(nn.Module):
         self.head = net.head
 
     def forward(self, items: Tensor) -> Tensor:
-        """Items to logits, as the network computes them."""
+        """Compute logits of items, as the network does."""
         if items.is_cuda:
             items = items.contiguous(memory_format=torch.channels_last)
         with torch.autocast("cuda", torch.bfloat16, enabled=items.is_cuda):
@@ -322,13 +322,13 @@ class Logits(nn.Module):
 
 
 def adapts(objective: str, parameter: str) -> bool:
-    """Whether a parameter of `Logits` takes steps within a task."""
+    """Return whether a parameter of `Logits` takes steps within a task."""
     of_head = parameter.startswith("head.")
     return {"maml": True, "anil": of_head, "boil": not of_head}[objective]
 
 
 def task_by_task(net: FewShotNetwork, batch: TaskBatch, objective: str, rate: float, steps: int) -> Tensor:
-    """The mean loss of the queries, each task with its own copy of the weights, second order, by plain autograd."""
+    """Compute the mean query loss, each task with its own copy of the weights, second order, by plain autograd."""
     module, losses = Logits(net), []
     with stateless_batch_norm(module):
         for support, labels, query, truth in zip(*sides(batch), strict=True):
@@ -343,7 +343,7 @@ def task_by_task(net: FewShotNetwork, batch: TaskBatch, objective: str, rate: fl
 
 
 def task_by_task_with_higher(net: FewShotNetwork, batch: TaskBatch, objective: str, rate: float, steps: int) -> Tensor:
-    """The same with the package `higher`."""
+    """Compute the same with the package `higher`."""
     import higher  # type: ignore[import-not-found]
 
     module, losses = Logits(net), []
@@ -361,16 +361,16 @@ def task_by_task_with_higher(net: FewShotNetwork, batch: TaskBatch, objective: s
 
 
 def sides(batch: TaskBatch) -> tuple[Tensor, ...]:
-    """Support, its labels, query, its labels."""
+    """Return support, its labels, query, its labels."""
     return batch.support, batch.support_labels, batch.query, batch.query_labels
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"any of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--compile", action="store_true", help="networks compiled")
+    parser.add_argument("--compile", action="store_true", help="compile the networks")
     parser.add_argument("--tasks-per-update", type=int, default=4)
-    given = parser.parse_args()
-    chosen = QUICK if given.quick or not torch.cuda.is_available() else Sizes()
-    measure(replace(chosen, tasks_per_update=given.tasks_per_update), tuple(given.parts), given.compile)
+    options = parser.parse_args()
+    chosen = QUICK if options.quick or not torch.cuda.is_available() else Sizes()
+    measure(replace(chosen, tasks_per_update=options.tasks_per_update), tuple(options.parts), options.compile)

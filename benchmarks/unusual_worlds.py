@@ -40,11 +40,11 @@ Noise = Literal["normal", "t4", "skewed"]
 
 @dataclass(frozen=True)
 class UnusualWorld:
-    """What a world's classes and items are drawn from.
+    """World whose classes and items are not Gaussian.
 
     sizes: the fewest and the most items per class
     per_source: items that are near-duplicates of each other
-    told: whether the catalog says which they are
+    known_sources: whether the catalog says which they are
     """
 
     name: str
@@ -52,19 +52,19 @@ class UnusualWorld:
     classes: int = 14
     sizes: tuple[int, int] = (75, 75)
     per_source: int = 1
-    told: bool = True
+    known_sources: bool = True
     separation: float = 0.8
 
     def class_sizes(self) -> IntArray:
-        """Evenly from the fewest to the most items."""
+        """Return the class sizes, evenly from the fewest to the most items."""
         return np.linspace(*self.sizes, self.classes).round().astype(np.int64)
 
     def draw_means(self, random: np.random.Generator) -> FloatArray:
-        """The classes: [classes, d]."""
+        """Draw the class means: [classes, d]."""
         return self.separation * random.normal(size=(self.classes, DIMENSIONS))
 
     def draw_noise(self, shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
-        """What items have around their class's mean, of variance 1 in each dimension: [..., d]."""
+        """Draw the noise of items around their class's mean, of variance 1 in each dimension: [..., d]."""
         full = (*shape, DIMENSIONS)
         if self.noise == "t4":
             # A multivariate t: an item is far off in all dimensions at once.
@@ -76,7 +76,7 @@ class UnusualWorld:
         return random.normal(size=full)
 
     def draw(self, means: FloatArray, random: np.random.Generator) -> tuple[Catalog, Features]:
-        """Items of the classes, as what a catalog and an encoder would give."""
+        """Draw items of the classes, as a catalog and features."""
         values, names, sources = [], [], []
         for label, (mean, size) in enumerate(zip(means, self.class_sizes().tolist(), strict=True)):
             source = np.arange(size) // self.per_source
@@ -85,15 +85,15 @@ class UnusualWorld:
                 around = np.sqrt(1 - NEAR**2) * around + NEAR * random.normal(size=around.shape)
             values.append(mean + around)
             names += [f"class{label:03d}/item{item:04d}" for item in range(size)]
-            sources += [f"class{label:03d}/source{one}" for one in source.tolist()]
+            sources += [f"class{label:03d}/source{number}" for number in source.tolist()]
         columns = {"item": names, "path": names, "label": [name[:8] for name in names], "split": ["test"] * len(names)}
-        if self.per_source > 1 and self.told:
+        if self.per_source > 1 and self.known_sources:
             columns["source"] = sources
         return Catalog(pa.table(columns)), Features.from_array(names, np.concatenate(values).astype(np.float32))
 
     def truth(self, means: FloatArray, tasks: int, random: np.random.Generator) -> FloatArray:
-        """Acc and wAcc of each method on new items of the classes: [methods, metrics]."""
-        found = []
+        """Estimate Acc and wAcc of each method on new items of the classes: [methods, metrics]."""
+        means_by_draw = []
         if self.per_source > 1:  # a task may have several items of a source: whole data sets are drawn
             for _ in range(tasks // 250):
                 catalog, features = self.draw(means, random)
@@ -102,8 +102,10 @@ class UnusualWorld:
                 )
                 results = evaluate(drawn, features, list(METHODS))
                 counts = [results.counts(method) for method in METHODS]
-                found.append([[count.accuracy_by_task().mean(), count.worst_by_task().mean()] for count in counts])
-            return np.mean(found, axis=0)
+                means_by_draw.append(
+                    [[count.accuracy_by_task().mean(), count.worst_by_task().mean()] for count in counts]
+                )
+            return np.mean(means_by_draw, axis=0)
         labels = torch.arange(WAY).repeat_interleave(SHOT)
         for _ in range(tasks // 500):
             chosen = random.permuted(np.tile(np.arange(self.classes), (500, 1)), axis=1)[:, :WAY]
@@ -115,11 +117,11 @@ class UnusualWorld:
                 scores = make_method(name).scores(support, labels.expand(500, -1), query, WAY)
                 right = (scores.argmax(-1).unflatten(1, (WAY, QUERY)) == torch.arange(WAY)[:, None]).double().mean(-1)
                 of_method.append([100 * right.mean().item(), 100 * right.amin(1).mean().item()])
-            found.append(of_method)
-        return np.mean(found, axis=0)
+            means_by_draw.append(of_method)
+        return np.mean(means_by_draw, axis=0)
 
 
-# The first is that of a user's complaint; the others change one thing at a time.
+# The first is from a user's report; the others change one thing at a time.
 WORLDS = [
     UnusualWorld("heavy tails, unequal classes", "t4", sizes=(40, 110)),
     UnusualWorld("normal"),
@@ -129,14 +131,14 @@ WORLDS = [
     UnusualWorld("few items", sizes=(32, 32)),
     UnusualWorld("few items, heavy tails", "t4", sizes=(32, 32)),
     UnusualWorld("near-duplicates, told", sizes=(80, 80), per_source=2),
-    UnusualWorld("near-duplicates, not told", sizes=(80, 80), per_source=2, told=False),
+    UnusualWorld("near-duplicates, not told", sizes=(80, 80), per_source=2, known_sources=False),
 ]
 
-Measured = dict[tuple[str, str], tuple[float, Interval]]  # what is estimated, the interval: the truth, and the interval
+Measured = dict[tuple[str, str], tuple[float, Interval]]  # by estimate and kind: the truth, and the interval
 
 
 def measure_world(world: UnusualWorld, truth_tasks: int, halvings: int | None, seed: int) -> Measured:
-    """The intervals of one world beside the truth."""
+    """Compute the intervals of one world beside the truth."""
     torch.set_num_threads(1)
     random = np.random.default_rng([zlib.crc32(world.name.encode()), seed])
     means = world.draw_means(random)
@@ -146,21 +148,21 @@ def measure_world(world: UnusualWorld, truth_tasks: int, halvings: int | None, s
     inputs = Inputs([results], [tasks], [catalog], [features], halvings=halvings, seed=seed)
     (group,) = compare(inputs, intervals=("sampler", "images"), runtime=Runtime(workers=1, progress=False)).groups
     truth = world.truth(means, truth_tasks, random)
-    found: Measured = {}
+    measured: Measured = {}
     for place, metric in enumerate(METRICS):
         name = {"acc": "Acc", "wacc": "wAcc"}[metric]
         for covers in ("sampler", "images"):
             # Of the first method, and of the difference between both.
-            found[name, covers] = (float(truth[0, place]), group.rows[0].intervals[metric][covers])
+            measured[name, covers] = (float(truth[0, place]), group.rows[0].intervals[metric][covers])
             (pair,) = group.pairs[metric, covers]
-            found[f"{name}, difference", covers] = (float(truth[0, place] - truth[1, place]), pair.interval)
-    return found
+            measured[f"{name}, difference", covers] = (float(truth[0, place] - truth[1, place]), pair.interval)
+    return measured
 
 
 def measure_worlds(
     world: UnusualWorld, worlds: int, *, truth_tasks: int = 10_000, halvings: int | None = None, seed: int = 0
 ) -> Iterator[Measured]:
-    """So many worlds of a kind, on all cores."""
+    """Measure this many worlds of a kind, on all cores."""
     work = partial(measure_world, world, truth_tasks, halvings)
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(work, range(seed, seed + worlds))

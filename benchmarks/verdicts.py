@@ -1,12 +1,12 @@
-"""How often is a statement wrong? Verdicts on worlds whose truth is known: words that mean nothing, and words that do.
+"""How often is a statement wrong? Verdicts on worlds with known truth: words without meaning, and words with an effect.
 
     python -m benchmarks.verdicts --worlds 400 --workers 2
 
 Each world is Gaussian classes whose items hold words that move their features. In a null world the words (or contexts)
-are shuffled within classes, so nothing can be leaned on; in a planted one they are as drawn. A classifier is then
-compared as a user would do it, by `compare` on all files, and the verdict is read: that it leans (or gains) in a null
-world is wrong, that it leans in a planted one is right. Beside it stands what the gap with its `sampler` interval would
-have said, which was the statement of earlier versions.
+are shuffled within classes, so there is nothing to rely on; in a planted one they are as drawn. A classifier is then
+compared as a user would do it, by `compare` on all files. A verdict that it leans on them (or gains) is wrong in a null
+world; that it leans on them is right in a planted one. The table also has the statement of earlier versions, which was
+read from the gap with its `sampler` interval.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ITEMS, WORDS, QUERIES = (
 
 @dataclass(frozen=True)
 class Statement:
-    """What was said of one world: `+` that the classifier leans, `-` that it gains, `0` that it cannot be told.
+    """Statement about one world: `+` the classifier leans on the axis, `-` it gains, `0` neither is shown.
 
     lost: in points, beyond the placebo; before: what the gap with its sampler interval says
     """
@@ -65,44 +65,44 @@ class Statement:
     before: str
 
 
-def state(axis: str, null: bool, shot: int, number: int) -> list[Statement]:
-    """The statements on one world, one per metric."""
+def judge_world(axis: str, null: bool, shot: int, number: int) -> list[Statement]:
+    """Read the statements on one world, one per metric."""
     runtime = Runtime(workers=1, cache=None, progress=False)
     world = GaussianWorld(families=2, words=WORDS[axis], pull=PULL[axis])
     catalog, features, attributes = world.draw(CLASSES, ITEMS[axis], seed=number)
     words = words_of(attributes)
     if null:
-        words = shuffled(words, number)
+        words = shuffle_words(words, number)
     attributes = Attributes.from_words(words)
     first = pa.array([min(words[item]) for item in catalog.items])
     catalog = Catalog(catalog.table.append_column("context", first), record=catalog.record)
     shape: dict[str, Any] = {"split": "test", "shot": shot, "query": QUERIES[axis], "tasks": TASKS, "seed": number}
     with runtime:
         sets = [
-            sample(catalog, one, **shape, **({"attributes": attributes} if one == "fewstab" else {}))
-            for one in SAMPLERS[axis]
+            sample(catalog, sampler, **shape, **({"attributes": attributes} if sampler == "fewstab" else {}))
+            for sampler in SAMPLERS[axis]
         ]
         results = [evaluate(tasks, features, METHOD) for tasks in sets]
         inputs = Inputs(results, sets, [catalog], [features], [attributes], halvings=FEWEST_HALVINGS, seed=number)
         comparison = compare(inputs)
-    found = []
+    statements = []
     for metric in METRICS:
         (verdict,) = verdicts(comparison, metric)
         gap, lost = (group.rows[0].intervals[metric] for group in (verdict.loss.gap, verdict.loss.lost))
         now = "+" if verdict.losing else "-" if verdict.gaining else "0"
-        old = gap["sampler"]
-        before = "+" if old.low > 0 else "-" if old.high < 0 else "0"
-        found.append(Statement(axis, null, shot, metric, number, lost["sampler"].mean, now, before))
-    return found
+        gap_interval = gap["sampler"]
+        before = "+" if gap_interval.low > 0 else "-" if gap_interval.high < 0 else "0"
+        statements.append(Statement(axis, null, shot, metric, number, lost["sampler"].mean, now, before))
+    return statements
 
 
 def words_of(attributes: Attributes) -> dict[str, list[str]]:
-    """The words of each item."""
+    """Return the words of each item."""
     return dict(zip(*(attributes.table.column(name).to_pylist() for name in ("item", "attributes")), strict=True))
 
 
-def shuffled(words: dict[str, list[str]], seed: int) -> dict[str, list[str]]:
-    """The words of each class's items, dealt out anew between them."""
+def shuffle_words(words: dict[str, list[str]], seed: int) -> dict[str, list[str]]:
+    """Return words shuffled among the items of each class."""
     generator = np.random.default_rng(seed)
     by_class: dict[str, list[str]] = {}
     for item in words:
@@ -114,44 +114,44 @@ def shuffled(words: dict[str, list[str]], seed: int) -> dict[str, list[str]]:
     return dealt
 
 
-def rows(statements: list[Statement]) -> Iterator[str]:
-    """The table: the share of worlds with each statement, and what was lost on average."""
+def table_rows(statements: list[Statement]) -> Iterator[str]:
+    """Write the table: the share of worlds with each statement, and the average loss."""
     yield "| axis | worlds | shots | metric | lost, points | says it leans | says it gains | earlier: not zero |"
     yield "|---|---|---|---|---|---|---|---|"
-    key = lambda one: (one.axis, not one.null, one.shot, one.metric)  # noqa: E731
+    key = lambda statement: (statement.axis, not statement.null, statement.shot, statement.metric)  # noqa: E731
     for (axis, planted, shot, metric), group in itertools.groupby(sorted(statements, key=key), key):
-        of = list(group)
-        share = {sign: 100 * np.mean([one.now == sign for one in of]) for sign in "+-"}
-        before = 100 * np.mean([one.before != "0" for one in of])
-        kind = "planted" if planted else "null"
-        lost = np.mean([one.lost for one in of])
+        group_rows = list(group)
+        share = {sign: 100 * np.mean([row.now == sign for row in group_rows]) for sign in "+-"}
+        before = 100 * np.mean([row.before != "0" for row in group_rows])
+        kind = f"{len(group_rows)} {'planted' if planted else 'null'}"
+        lost = np.mean([row.lost for row in group_rows])
         yield (
-            f"| {axis} | {len(of)} {kind} | {shot} | {metric} | {lost:.2f} | {share['+']:.1f}% | {share['-']:.1f}% "
+            f"| {axis} | {kind} | {shot} | {metric} | {lost:.2f} | {share['+']:.1f}% | {share['-']:.1f}% "
             f"| {before:.1f}% |"
         )
 
 
 def main() -> None:
-    """Print the table, and keep the statements."""
+    """Print the table, and save the statements."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="the first world")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--axes", nargs="+", default=list(SAMPLERS))
-    parser.add_argument("--output", type=Path, help="a file for all statements, JSON lines, as they come")
-    given = parser.parse_args()
-    numbers = range(given.first, given.first + given.worlds)
-    cases = [(*case, number) for number in numbers for case in itertools.product(given.axes, (True, False), (1, 5))]
+    parser.add_argument("--output", type=Path, help="file to append all statements to as they come, as JSON lines")
+    options = parser.parse_args()
+    numbers = range(options.first, options.first + options.worlds)
+    cases = [(*case, number) for number in numbers for case in itertools.product(options.axes, (True, False), (1, 5))]
     statements = []
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(given.workers, mp_context=context) as pool, ExitStack() as stack:
-        log = stack.enter_context(given.output.open("a")) if given.output else None
-        for found in pool.map(state, *zip(*cases, strict=True), chunksize=1):
-            statements += found
+    with ProcessPoolExecutor(options.workers, mp_context=context) as pool, ExitStack() as stack:
+        log = stack.enter_context(options.output.open("a")) if options.output else None
+        for new_statements in pool.map(judge_world, *zip(*cases, strict=True), chunksize=1):
+            statements += new_statements
             if log:
-                log.writelines(f"{json.dumps(asdict(one))}\n" for one in found)
+                log.writelines(f"{json.dumps(asdict(statement))}\n" for statement in new_statements)
                 log.flush()
-    for row in rows(statements):
+    for row in table_rows(statements):
         print(row)
 
 

@@ -24,7 +24,7 @@ def all_sections() -> dict[str, str]:
     return {name: text for part in (fewstab, sounds, oops, hard, axes) for name, text in part.sections().items()}
 
 
-def derived(text: str) -> str:
+def fill_sections(text: str) -> str:
     """Return a page with each section between its marks.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The papers' figures as small SVG files, derived from what is kept as the tables are."""
+"""The papers' figures as small SVG files, drawn from the kept results like the tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKS = ("circles", "squares", "triangles", "diamonds")
 
 
 def write_figures(folder: Path = FOLDER) -> list[Path]:
-    """Write every figure of which something was run; the same bytes from the same results."""
+    """Write every figure that has results; the same results give the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, (title, figure) in all_figures().items():
@@ -31,8 +31,8 @@ def write_figures(folder: Path = FOLDER) -> list[Path]:
 
 
 def all_figures() -> dict[str, tuple[str, Markup]]:
-    """Each figure with its title, by its name."""
-    made = {
+    """Draw each figure, and return it with its title, by name."""
+    figures = {
         "fewstab-gaps": fewstab_gaps(),
         "fewstab-scatter": fewstab_scatter(),
         "oops-tasks": oops_tasks(),
@@ -40,15 +40,15 @@ def all_figures() -> dict[str, tuple[str, Markup]]:
         "sounds-shots": curves(sound_cells.shot_curves(), "shots per class"),
         "sounds-plane": sounds_plane(),
     }
-    return {name: figure for name, figure in made.items() if figure is not None}
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def fewstab_gaps() -> tuple[str, Markup] | None:
-    """FewSTAB, Figure 4: what each method loses in wAcc, at 1 and 5 shots."""
-    kept = read_kept("fewstab-cub")
+    """Draw Figure 4 of FewSTAB: the wAcc that each method loses, at 1 and 5 shots."""
+    table = read_kept("fewstab-cub")
     groups: dict[str, list[Bar]] = {}
     for series, shot in enumerate(fewstab.SHOTS):
-        for name, (random, biased) in fewstab.both_sides(kept, shot).items():
+        for name, (random, biased) in fewstab.both_sides(table, shot).items():
             gap = random.wacc.minus(biased.wacc).interval()
             groups.setdefault(name, []).append(Bar(series, f"{shot} {'shot' if shot == 1 else 'shots'}", gap))
     if not groups:
@@ -59,17 +59,18 @@ def fewstab_gaps() -> tuple[str, Markup] | None:
 
 
 def fewstab_scatter() -> tuple[str, Markup] | None:
-    """FewSTAB, Figure 5: Acc against wAcc-A at 5 shots."""
-    found = fewstab.both_sides(read_kept("fewstab-cub"), 5)
+    """Draw Figure 5 of FewSTAB: Acc against wAcc-A at 5 shots."""
+    results = fewstab.both_sides(read_kept("fewstab-cub"), 5)
     points = [
-        Point(name, name, 0, random.acc.interval(), biased.wacc.interval()) for name, (random, biased) in found.items()
+        Point(name, name, 0, random.acc.interval(), biased.wacc.interval())
+        for name, (random, biased) in results.items()
     ]
     title = "Acc and wAcc-A, CUB, 5 shots"
     return (title, scatter(points, "Acc (%)", "wAcc-A (%)", title)) if points else None
 
 
 def oops_tasks() -> tuple[str, Markup] | None:
-    """Oops, Figure 1: accuracies of the two best classifiers on the same tasks of birds, at 5 shots."""
+    """Draw Figure 1 of Oops: accuracies of the two best classifiers on the same tasks of birds, at 5 shots."""
     for design in oops.designs():
         if (design.data, design.shot) == ("oops-birds", 5):
             title, figure = task_scatter_panels(design.comparison)[0]
@@ -77,26 +78,29 @@ def oops_tasks() -> tuple[str, Markup] | None:
     return None
 
 
-def curves(found: Sequence[sound_cells.Curve], x_label: str) -> tuple[str, Markup] | None:
-    """SpurAudio, Figures 2 and 15: the gap against the dial or the shots."""
-    if not found:
+def curves(gap_curves: Sequence[sound_cells.Curve], x_label: str) -> tuple[str, Markup] | None:
+    """Draw Figures 2 and 15 of SpurAudio: the gap against the dial or the shots."""
+    if not gap_curves:
         return None
-    intervals = {one.name: {x: Estimate.over_tasks(gaps).interval() for x, gaps in one.gaps.items()} for one in found}
+    intervals = {
+        curve_.name: {x: Estimate.over_tasks(gaps).interval() for x, gaps in curve_.gaps.items()}
+        for curve_ in gap_curves
+    }
     points = [point for curve in intervals.values() for point in curve.items()]
-    key = "; ".join(f"{mark}: {one.name}" for mark, one in zip(MARKS, found, strict=False))
+    key = "; ".join(f"{mark}: {curve_.name}" for mark, curve_ in zip(MARKS, gap_curves, strict=False))
     title = "The gap from iid to ood tasks"
     return title, lines_figure(intervals, points, x_label, f"{title}. {key}.", "iid − ood (points)")
 
 
 def sounds_plane() -> tuple[str, Markup] | None:
-    """SpurAudio, Figures 4 to 6: one task on a plane, iid beside ood."""
+    """Draw Figures 4 to 6 of SpurAudio: one task on a plane, iid beside ood."""
     projection = read_plane(f"sounds-{sound_cells.SECOND}-s0")
     if projection is None:
         return None
     parts: list[Markup] = []
-    for place, (name, panel) in enumerate(projection_part(projection)["panels"]):
-        inner = Markup(panel[panel.index(">") + 1 :].removesuffix("</svg>"))
-        moved = f"translate({place * (SIDE + 10):g} 14)"
-        parts.append(element("g", text(6, 0, name, class_="axis-label"), inner, transform=moved))
+    for column, (name, panel) in enumerate(projection_part(projection)["panels"]):
+        content = Markup(panel[panel.index(">") + 1 :].removesuffix("</svg>"))
+        shift = f"translate({column * (SIDE + 10):g} 14)"
+        parts.append(element("g", text(6, 0, name, class_="axis-label"), content, transform=shift))
     title = f"t-SNE of one task, {projection.encoder}; large marks are supports, one color and shape per class"
     return title, picture(2 * SIDE + 10, SIDE + 14, title, parts)

@@ -1,9 +1,9 @@
-"""What the features of a run tell beyond counts: their length and direction, and one task on a plane.
+"""Geometry of the features of a run: their length and direction, and one task projected on a plane.
 
 python -m reproduction.geometry reproduction/sounds-conv64f-1s-s0.toml   # after the experiment was run
 
-`results/TABLE/geometry.json` has what mixing does to the features of each network; `results/TABLE/plane.json` the
-places of the items of one iid task and of the ood task beside it, by t-SNE.
+`results/TABLE/geometry.json` has how mixing changes the features of each network; `results/TABLE/plane.json` the
+positions of the items of one iid task and of its ood task, by t-SNE.
 """
 
 from __future__ import annotations
@@ -28,52 +28,52 @@ PLACE_DIGITS = 2
 
 
 def keep_geometry(experiment_file: Path, folder: Path = KEPT) -> None:
-    """Write both files of an experiment on mixed sounds that was run."""
+    """Write both files of an experiment on mixed sounds that has been run."""
     inputs = read_inputs([Experiment.read(experiment_file).folder])
     # The mixtures of all splits are there too; features are of those that are tested on.
     catalog = min((catalog for catalog in inputs.catalogs if "context" in catalog.table.column_names), key=len)
     changes = {feature.name: feature_change(feature, catalog, CLEAN).overall.to_json() for feature in inputs.features}
     target = folder / experiment_file.stem
-    _write(target / GEOMETRY, {_model(name): changes[name] for name in sorted(changes)})
-    _write(target / PLANE, _plain(shift_projections(inputs, "tsne")[0]))
+    _write(target / GEOMETRY, {_model_name(name): changes[name] for name in sorted(changes)})
+    _write(target / PLANE, _projection_to_json(shift_projections(inputs, "tsne")[0]))
 
 
 def read_geometry(table: str, folder: Path = KEPT) -> dict[str, dict[str, Any]]:
-    """What mixing does to the features, by model; empty where it was not run yet."""
-    found: dict[str, dict[str, Any]] = _read(folder / table / GEOMETRY) or {}
-    return found
+    """Read how mixing changes the features, by model; empty if it has not been run yet."""
+    geometry: dict[str, dict[str, Any]] = _read(folder / table / GEOMETRY) or {}
+    return geometry
 
 
 def read_plane(table: str, folder: Path = KEPT) -> Projection | None:
-    """The task on a plane; None where it was not run yet."""
-    found = _read(folder / table / PLANE)
-    if found is None:
+    """Read the task projected on a plane; None if it has not been run yet."""
+    plane = _read(folder / table / PLANE)
+    if plane is None:
         return None
     tasks = [
         ProjectedTask(
-            one["sampler"],
-            one["labels"],
-            one["items"],
-            np.array(one["places"]),
-            np.array(one["slots"]),
-            np.array(one["is_query"]),
+            task["sampler"],
+            task["labels"],
+            task["items"],
+            np.array(task["places"]),
+            np.array(task["slots"]),
+            np.array(task["is_query"]),
         )
-        for one in found["tasks"]
+        for task in plane["tasks"]
     ]
-    return Projection(found["encoder"], found["how"], found["task"], tasks, None)
+    return Projection(plane["encoder"], plane["how"], plane["task"], tasks, None)
 
 
-def _model(name: str) -> str:
-    """The model of an encoder's name."""
+def _model_name(name: str) -> str:
+    """Return the name of the model that an encoder's name refers to."""
     return Path(name.removeprefix("model:")).stem
 
 
-def _plain(given: Projection) -> dict[str, Any]:
-    tasks = [replace(task, places=task.places.round(PLACE_DIGITS)) for task in given.tasks]
+def _projection_to_json(projection: Projection) -> dict[str, Any]:
+    tasks = [replace(task, places=task.places.round(PLACE_DIGITS)) for task in projection.tasks]
     return {
-        "encoder": _model(given.encoder),
-        "how": given.how,
-        "task": given.task,
+        "encoder": _model_name(projection.encoder),
+        "how": projection.how,
+        "task": projection.task,
         "tasks": [
             {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(task).items()}
             for task in tasks
@@ -92,5 +92,5 @@ def _write(path: Path, value: Any) -> None:
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        keep_geometry(Path(given))
+    for argument in sys.argv[1:]:
+        keep_geometry(Path(argument))

@@ -1,9 +1,9 @@
-"""The results of our runs: small files of counts, one per task set, model and method.
+"""Kept results of our runs: small files of counts, one per task set, model and method.
 
-python -m reproduction.kept reproduction/fewstab-cub.toml   # takes them over from the run's folder
+python -m reproduction.kept reproduction/fewstab-cub.toml   # copies them from the run's folder
 
 `results/TABLE/TASKS/MODEL/METHOD.parquet` is a results file without the wrong answers, which tables do not need;
-`shotproof compare` reads it like any other. METHOD is `model` where it is the model's own head.
+`shotproof compare` reads it like any other. METHOD is `model` for the model's own head.
 """
 
 from __future__ import annotations
@@ -37,55 +37,55 @@ class Evaluated:
 
     @property
     def shot(self) -> int | None:
-        """Of the tasks."""
+        """Return the number of shots of the tasks."""
         return self.results.record.tasks.shot
 
     @cached_property
     def accuracy(self) -> FloatArray:
-        """Acc of each task, in percent."""
+        """Return Acc on each task, in percent."""
         return self.results.counts(self.results.methods[0]).accuracy_by_task()
 
     @cached_property
     def worst(self) -> FloatArray:
-        """wAcc of each task, in percent."""
+        """Return wAcc on each task, in percent."""
         return self.results.counts(self.results.methods[0]).worst_by_task()
 
     @property
     def acc(self) -> Estimate:
-        """Acc."""
+        """Return Acc as a mean over tasks."""
         return Estimate.over_tasks(self.accuracy)
 
     @property
     def wacc(self) -> Estimate:
-        """The accuracy on the worst class."""
+        """Return the accuracy on the worst class, as a mean over tasks."""
         return Estimate.over_tasks(self.worst)
 
 
 @dataclass(frozen=True)
 class Table:
-    """All that was kept of one experiment; empty where it was not run yet."""
+    """Kept results of one experiment; empty if it has not been run yet."""
 
     evaluated: tuple[Evaluated, ...]
 
     def find(self, tasks: str, model: str, method: str) -> Evaluated | None:
-        """What a model and a method gave on a task set; None where that was not run yet."""
-        wanted = (tasks, model, method)
-        return next((one for one in self.evaluated if (one.tasks, one.model, one.method) == wanted), None)
+        """Return the results of a model and a method on a task set; None if they have not been run yet."""
+        key = (tasks, model, method)
+        return next((result for result in self.evaluated if (result.tasks, result.model, result.method) == key), None)
 
 
 @cache
 def read_kept(table: str, folder: Path = KEPT) -> Table:
-    """The kept results of an experiment, by its name."""
+    """Read the kept results of an experiment by its name."""
     files = sorted((folder / table).glob("*/*/*.parquet"))
     return Table(tuple(Evaluated(file.parts[-3], file.parts[-2], file.stem, Results.read(file)) for file in files))
 
 
 def keep(experiment_file: Path, folder: Path = KEPT) -> list[Path]:
-    """Take the results of an experiment over from its run's folder.
+    """Copy the results of an experiment from its run's folder.
 
     Args:
-        experiment_file: the experiment, which was run
-        folder: where results are kept
+        experiment_file: the experiment file; the experiment has been run
+        folder: the folder of kept results
 
     Returns:
         The files written.
@@ -113,13 +113,13 @@ def keep(experiment_file: Path, folder: Path = KEPT) -> list[Path]:
 
 
 def without_misses(results: Results) -> Results:
-    """The counts alone, and not the list of training classes, which each file would repeat."""
+    """Return results with the counts alone, without the training classes, which each file would repeat."""
     columns = [name for name in results.table.column_names if name not in WRONG]
     features = replace(results.record.features, trained_on=())
     return Results(results.table.select(columns), replace(results.record, features=features))
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        for kept in keep(Path(given)):
-            print(kept)
+    for argument in sys.argv[1:]:
+        for path in keep(Path(argument)):
+            print(path)

@@ -1,4 +1,4 @@
-"""Tables of figures as Markdown."""
+"""Markdown tables of numbers."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ MINUS = "−"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Write a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"|{'|'.join(f' {cell} ' if cell != '---' else cell for cell in line)}|\n" for line in lines)
 
 
 def number(value: float, digits: int = 2, sign: bool = False) -> str:
-    """A number with a minus sign that is one."""
+    """Write a number with a proper minus sign."""
     return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", MINUS)
 
 
-def estimate(found: Estimate) -> str:
-    """A mean with half of the width of its 95% interval, where it has one."""
-    interval = found.interval()
-    return number(found.mean) if interval.refused else f"{number(found.mean)} ±{interval.half_width:.2f}"
+def estimate(value: Estimate) -> str:
+    """Write a mean with half the width of its 95% interval, if it has one."""
+    interval = value.interval()
+    return number(value.mean) if interval.refused else f"{number(value.mean)} ±{interval.half_width:.2f}"
 
 
 def bounds(mean: float, low: float, high: float) -> str:
-    """A figure with its interval."""
+    """Write a number with its interval."""
     return f"{number(mean)} [{number(low)}, {number(high)}]"

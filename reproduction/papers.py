@@ -1,4 +1,4 @@
-"""The papers' figures, as the files in `papers/` have them."""
+"""Published numbers of the papers, read from the files in `papers/`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ARTEFACT, MINIMUM, SOUND = "artefact", "c", "yes"
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a paper.
+    """Published number of a paper.
 
-    interval: half of its published width; None where none is given
-    sound: `yes`; `c` where it is the minimum over five classifiers that were trained differently; `artefact` where the
+    interval: half of its published width; None if the paper gives none
+    sound: `yes`; `c` if it is the minimum over five classifiers that were trained differently; `artefact` if the
         published code measured something else
     """
 
@@ -27,12 +27,12 @@ class Figure:
 
     @property
     def text(self) -> str:
-        """As the paper prints it."""
+        """Return the number as the paper prints it."""
         return f"{self.value:.2f}" if self.interval is None else f"{self.value:.2f} ±{self.interval:.2f}"
 
 
 def read_figures(name: str) -> dict[tuple[str, int | None, str], Figure]:
-    """The figures of one file, by method, number of shots (None where there is none) and quantity."""
+    """Read the numbers of one file, by method, number of shots (None if it has none) and quantity."""
     with (PAPERS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {

@@ -7,7 +7,7 @@ python -m reproduction.train cub --only boil  # models whose name begins so
 python -m reproduction.train sounds --only 'conv64f-[!1]*-s0'  # of one backbone and seed
 python -m reproduction.train cub --dry-run    # prints the commands alone
 
-A model that is there is not trained again, and one that was interrupted goes on.
+Existing models are not trained again; interrupted trainings resume.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HERE = Path(os.path.relpath(Path(__file__).parent))  # so that records and messa
 SHOTS = (1, 5)
 SOUND_SEEDS = (0, 1, 2)
 
-# A training is what `shotproof train` is told beside the catalog, the output, the shots and what it starts from.
+# Arguments of `shotproof train`, without the catalog, the output, the shots and the model to start from.
 PARTS = "--set augment=resized-crop(area=0.35)"
 BRIEF = f"{PARTS} --epochs 10 --set schedule=cosine"  # after other stages: some thousand tasks, as measured
 SINGLE = "--tasks 240 --set tasks_per_update=1 --set optimizer=sgd"
@@ -57,7 +57,7 @@ CUB_TASKS = {
     "dn4": f"--objective dn4 {BRIEF} {SINGLE} --lr 0.001",
     "r2d2": f"--objective r2d2 {BRIEF} {SINGLE} --lr 0.001",
 }
-# Over what stands above: at 1 shot ProtoNet and DN4 were still getting better after 2,400 tasks.
+# Added to the arguments above: at 1 shot ProtoNet and DN4 were still getting better after 2,400 tasks.
 CUB_ONE_SHOT = {"anil": "--epochs 30 --set schedule=cosine", "protonet": "--tasks 720", "dn4": "--tasks 720"}
 CUB_STARTS = {
     "rfs": FIRST_STAGE,
@@ -68,10 +68,10 @@ CUB_STARTS = {
 
 @dataclass(frozen=True)
 class Effort:
-    """How long networks are trained on sounds, and with which settings.
+    """Length and settings of the trainings on sounds.
 
-    temperature: what divides the squared distances of ProtoNet
-    with_new_weights, always: settings of trainings that start from nothing, and of all
+    temperature: divisor of the squared distances of ProtoNet
+    with_new_weights, always: settings of trainings from new weights, and of all trainings
     """
 
     backbone: str
@@ -85,15 +85,17 @@ class Effort:
     always: str = ""
 
     def on_new_weights(self, objective: str, epochs: int, batch: int) -> str:
-        """A training that starts from nothing."""
-        told = f"--objective {objective} {SOUND} --backbone {self.backbone} --epochs {epochs} --set batch={batch}"
-        return f"{told} {self.with_new_weights} {self.always}"
+        """Return the arguments of a training from new weights."""
+        arguments = f"--objective {objective} {SOUND} --backbone {self.backbone} --epochs {epochs} --set batch={batch}"
+        return f"{arguments} {self.with_new_weights} {self.always}"
 
     def on_tasks(self, method: str, sampler: str, shot: int) -> str:
-        """A training that starts from the weights of Baseline."""
+        """Return the arguments of a training that starts from the weights of Baseline."""
         objectives = {"protonet": f"protonet(temperature={self.temperature})", "maml": "maml(first_order=True)"}
-        told = f"--objective {objectives.get(method, method)} {SOUND} {SOUND_STEPS} --epochs {self.epochs_on_tasks}"
-        return f"{told} --tasks {self.tasks_per_epoch} --train-sampler {sampler} --shot {shot} {self.always}"
+        arguments = (
+            f"--objective {objectives.get(method, method)} {SOUND} {SOUND_STEPS} --epochs {self.epochs_on_tasks}"
+        )
+        return f"{arguments} --tasks {self.tasks_per_epoch} --train-sampler {sampler} --shot {shot} {self.always}"
 
 
 # Those on tasks start from the weights of Baseline. From new ones ProtoNet on Conv64F reached 25% and 50% on validation
@@ -123,20 +125,20 @@ class Training:
     start: Path | None = None
 
     def command(self, catalog: Path) -> list[str]:
-        """What is run; it goes on from a checkpoint if there is one."""
-        started = [] if self.start is None else ["--from", str(self.start)]
-        told = [*self.arguments, *started]
-        return [sys.executable, "-m", "shotproof", "train", str(catalog), *told, "-o", str(self.output)]
+        """Return the command to run; it resumes from a checkpoint if there is one."""
+        start = [] if self.start is None else ["--from", str(self.start)]
+        arguments = [*self.arguments, *start]
+        return [sys.executable, "-m", "shotproof", "train", str(catalog), *arguments, "-o", str(self.output)]
 
 
 def cub_trainings(folder: Path = HERE / "models") -> Iterator[Training]:
-    """The models on birds, those that others start from first."""
-    for name, told in CUB_CLASSES.items():
-        yield Training(folder / f"{name}.model", tuple(told.split()), _cub_start(folder, name))
-    for name, told in CUB_TASKS.items():
+    """Yield the trainings on birds; models that others start from come first."""
+    for name, arguments in CUB_CLASSES.items():
+        yield Training(folder / f"{name}.model", tuple(arguments.split()), _cub_start(folder, name))
+    for name, settings in CUB_TASKS.items():
         for shot in SHOTS:
-            more = CUB_ONE_SHOT.get(name, "") if shot == 1 else ""
-            arguments = (*told.split(), *more.split(), "--shot", str(shot))
+            extra = CUB_ONE_SHOT.get(name, "") if shot == 1 else ""
+            arguments = (*settings.split(), *extra.split(), "--shot", str(shot))
             yield Training(folder / f"{name}-{shot}.model", arguments, _cub_start(folder, name))
 
 
@@ -146,29 +148,29 @@ def _cub_start(folder: Path, name: str) -> Path | None:
 
 
 def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
-    """The models on sounds, for each effort and seed, those that others start from first."""
+    """Yield the trainings on sounds for each effort and seed; models that others start from come first."""
     for name, effort in SOUND_EFFORTS.items():
         for seed in SOUND_SEEDS:
             start = folder / f"{name}-baseline-s{seed}.model"
-            told: dict[str, tuple[str, Path | None]] = {}
+            settings: dict[str, tuple[str, Path | None]] = {}
             for classes in SOUND_CLASSES:
-                told[classes] = (effort.on_new_weights(classes, effort.epochs_on_classes, 64), None)
+                settings[classes] = (effort.on_new_weights(classes, effort.epochs_on_classes, 64), None)
             for method, shot in itertools.product(SOUND_TASKS, SHOTS):
-                told[f"{method}-{shot}"] = (effort.on_tasks(method, "iid", shot), start)
+                settings[f"{method}-{shot}"] = (effort.on_tasks(method, "iid", shot), start)
             for views in SOUND_VIEWS if seed == 0 else ():
-                told[views] = (effort.on_new_weights(views, effort.epochs_on_views, effort.views_per_batch), None)
+                settings[views] = (effort.on_new_weights(views, effort.epochs_on_views, effort.views_per_batch), None)
             for sampler in TRAINING_TASKS if seed == 0 else ():
-                told[f"protonet-{sampler}-5"] = (effort.on_tasks("protonet", sampler, 5), start)
-            for model, (arguments, begins) in told.items():
+                settings[f"protonet-{sampler}-5"] = (effort.on_tasks("protonet", sampler, 5), start)
+            for model, (arguments, start_model) in settings.items():
                 yield Training(
-                    folder / f"{name}-{model}-s{seed}.model", (*arguments.split(), "--seed", str(seed)), begins
+                    folder / f"{name}-{model}-s{seed}.model", (*arguments.split(), "--seed", str(seed)), start_model
                 )
 
 
-def catalog_commands(which: str) -> tuple[Path, list[list[str]]]:
-    """The catalog to train on, and the commands that make it."""
+def catalog_commands(dataset: str) -> tuple[Path, list[list[str]]]:
+    """Return the catalog to train on and the commands that make it."""
     shotproof, data, folder = [sys.executable, "-m", "shotproof"], HERE / "data", HERE / "catalogs"
-    if which == "cub":
+    if dataset == "cub":
         catalog = folder / "cub.parquet"
         splits = ["--splits", str(data / "cub-libfewshot.csv")]
         birds = [*shotproof, "catalog", str(data / "CUB_200_2011"), "--layout", "cub", *splits]
@@ -180,22 +182,22 @@ def catalog_commands(which: str) -> tuple[Path, list[list[str]]]:
 
 
 def main() -> None:
-    """Train what the command line names."""
+    """Train the models that the command line names."""
     parser = argparse.ArgumentParser(description="Train the networks of the tables.")
     parser.add_argument("which", choices=("cub", "sounds"))
     parser.add_argument("--only", default="", help="models whose name begins so; * and [!1] as in a shell")
     parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
-    given = parser.parse_args()
-    catalog, making = catalog_commands(given.which)
-    trainings = list(cub_trainings() if given.which == "cub" else sound_trainings())
+    options = parser.parse_args()
+    catalog, catalog_steps = catalog_commands(options.which)
+    trainings = list(cub_trainings() if options.which == "cub" else sound_trainings())
     missing = [
         training
         for training in trainings
-        if fnmatchcase(training.output.name, f"{given.only}*") and not training.output.exists()
+        if fnmatchcase(training.output.name, f"{options.only}*") and not training.output.exists()
     ]
-    for command in [*([] if catalog.exists() else making), *(one.command(catalog) for one in missing)]:
+    for command in [*([] if catalog.exists() else catalog_steps), *(training.command(catalog) for training in missing)]:
         print(shlex.join(["shotproof", *command[3:]]), flush=True)
-        if not given.dry_run:
+        if not options.dry_run:
             for folder in ("catalogs", "models", "sound-models"):
                 (HERE / folder).mkdir(exist_ok=True)
             subprocess.run(command, check=True)

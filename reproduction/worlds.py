@@ -14,7 +14,7 @@ CLASSES, ITEMS = 40, 60
 
 
 def write_worlds(folder: Path = WORLDS, classes: int = CLASSES, items: int = ITEMS) -> None:
-    """Pictures of shapes; and normal classes, of which one encoder sees eight dimensions and one four."""
+    """Write pictures of shapes, and Gaussian classes of which one encoder sees eight dimensions and one four."""
     shapes, gaussian = folder / "shapes", folder / "gaussian"
     shapes.mkdir(parents=True, exist_ok=True)
     ShapesWorld(classes=classes, items=items).write(shapes).write(shapes / "catalog.parquet")

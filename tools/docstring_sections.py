@@ -1,4 +1,4 @@
-"""Our docstrings as mkdocstrings reads them: it knows a section `Examples`, ours are called `Example`."""
+"""Extension of mkdocstrings for our docstrings: it expects a section `Examples`, ours are called `Example`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ class ExampleSections(griffe.Extension):  # type: ignore[misc]
     """Rename the section before docstrings are parsed."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Of every object that has a docstring."""
+        """Rename the section in every object that has a docstring."""
         if obj.docstring:
             obj.docstring.value = obj.docstring.value.replace("Example:\n", "Examples:\n")

@@ -56,7 +56,7 @@ def write_figures(folder: Path = FOLDER) -> list[Path]:
     """Write all figures; the same bytes from the same numbers, but for the compression of the tiles."""
     card = Card.read(CARD)
     title = f"{card.title}, {card.name}"
-    made = {
+    figures = {
         "card": (title, axes_figure(card)),
         "card-phone": (title, axes_figure(card, PHONE_PANEL)),
         "shortcut": ("A task of shotproof demo: two of its five animals, one of its queries", shortcut()),
@@ -64,14 +64,14 @@ def write_figures(folder: Path = FOLDER) -> list[Path]:
         "intervals": (f"{METHOD} on birds, 600 random tasks: the same accuracy, four 95% intervals", intervals()),
     }
     paths = []
-    for name, (told, figure) in made.items():
-        write_svg(folder / f"{name}.svg", figure, told)
+    for name, (alt, figure) in figures.items():
+        write_svg(folder / f"{name}.svg", figure, alt)
         paths.append(folder / f"{name}.svg")
     return paths
 
 
 def shortcut() -> Markup:
-    """Two classes of a task with their supports, a query in the place of the other class, and the answer."""
+    """Draw two classes of a task with their supports, a query set in the other class's place, and the answer."""
     tiles = draw_tiles([*SUPPORTS["duck"], *SUPPORTS["giraffe"], QUERY])
     left, step, parts, y = 60.0, TILE + 6, [], 0.0
     parts.append(text(0, 12, "Shown with their names (the support):"))
@@ -86,26 +86,26 @@ def shortcut() -> Markup:
         text(left + 1.6 * TILE + 14, y + 40, f"The network says: {ANSWER}.", class_="axis-label"),
         text(left + 1.6 * TILE + 14, y + 56, "That was shown in the city."),
     ]
-    told = (
+    description = (
         "Five pictures of ducks, all in a forest, and five of giraffes, all in a city. "
         "A duck in a city is called a giraffe."
     )
-    return picture(WIDTH, y + 8 + 1.6 * TILE, told, parts)
+    return picture(WIDTH, y + 8 + 1.6 * TILE, description, parts)
 
 
 def draw_tiles(items: list[str]) -> dict[str, bytes]:
-    """These pictures of the demo's world as small PNG files."""
+    """Draw pictures of the demo's world as small PNG files."""
     world = ScenesWorld(items=24)
     catalog = world.catalog()
-    wanted = Catalog(catalog.table.take(catalog.rows_of(pa.array(items), "tiles")), catalog.root, catalog.record)
-    return {item: _png(image) for item, image in zip(items, world._pictures(wanted), strict=True)}
+    tiles = Catalog(catalog.table.take(catalog.rows_of(pa.array(items), "tiles")), catalog.root, catalog.record)
+    return {item: _png(image) for item, image in zip(items, world._pictures(tiles), strict=True)}
 
 
 def _png(image: Image.Image) -> bytes:
-    kept = io.BytesIO()
+    buffer = io.BytesIO()
     small = image.resize((TILE_PIXELS, TILE_PIXELS), Image.Resampling.BOX).quantize(COLORS)
-    small.save(kept, "PNG", optimize=True)
-    return kept.getvalue()
+    small.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
 
 
 def _tile(png: bytes, x: float, y: float, side: float) -> Markup:
@@ -114,10 +114,10 @@ def _tile(png: bytes, x: float, y: float, side: float) -> Markup:
 
 
 def gap(card: Card) -> Markup:
-    """Reference, placebo and stress on one scale; below them what is called gap, beyond the placebo, and skill."""
+    """Draw reference, placebo and stress on one scale; below them the gap, the part beyond the placebo, and skill."""
     axis = next(axis for axis in card.axes if axis.name == "fewstab")
-    before, now = (axis.estimates[one]["wacc"] for one in ("reference_accuracy", "accuracy"))
-    lost, of_placebo, beyond = (axis.estimates[one]["wacc"] for one in ("gap", "placebo", "excess"))
+    before, now = (axis.estimates[name]["wacc"] for name in ("reference_accuracy", "accuracy"))
+    lost, of_placebo, beyond = (axis.estimates[name]["wacc"] for name in ("gap", "placebo", "excess"))
     chance, shuffled = axis.chance["wacc"], before.mean - of_placebo.mean
     share = axis.estimates["skill_lost"]["wacc"]
     left, top, step = 92.0, 22.0, 24.0
@@ -147,45 +147,45 @@ def gap(card: Card) -> Markup:
         (now.mean, shuffled, f"beyond the placebo {percent(beyond.mean)} {bounds(beyond)}", 0),
         (chance, before.mean, f"skill {percent(before.mean - chance)}", 6),
     ]
-    for number, (low, high, told, series) in enumerate(brackets):
-        parts += _bracket(scale(low), scale(high), below + 30 * number, told, series)
+    for number, (low, high, label, series) in enumerate(brackets):
+        parts += _bracket(scale(low), scale(high), below + 30 * number, label, series)
     last = below + 30 * len(brackets)
     skill = percent(before.mean - chance)
     result = f"skill lost = {percent(beyond.mean)} / {skill} = {percent(share.mean)}% {bounds(share)}"
     parts.append(text(WIDTH / 2, last, result, "middle", "axis-label"))
-    told = f"From {percent(before.mean)}% on random tasks to {percent(now.mean)}% on FewSTAB tasks. {result}."
-    return picture(WIDTH, last + 6, told, parts)
+    description = f"From {percent(before.mean)}% on random tasks to {percent(now.mean)}% on FewSTAB tasks. {result}."
+    return picture(WIDTH, last + 6, description, parts)
 
 
-def _bracket(low: float, high: float, y: float, told: str, series: int) -> list[Markup]:
+def _bracket(low: float, high: float, y: float, label: str, series: int) -> list[Markup]:
     ends = [line(x, y - 4, x, y + 4, f"whisker strong c{series}") for x in (low, high)]
-    middle = max(min((low + high) / 2, WIDTH - 10 - 2.9 * len(told)), 2.9 * len(told))
+    middle = max(min((low + high) / 2, WIDTH - 10 - 2.9 * len(label)), 2.9 * len(label))
     return [
         line(low, y, high, y, f"whisker strong c{series}"),
         *ends,
-        text(middle, y - 7, typeset(told), "middle", "value"),
+        text(middle, y - 7, typeset(label), "middle", "value"),
     ]
 
 
 @dataclass(frozen=True)
 class Row:
-    """What the table of birds says of a method."""
+    """Row of a method in the table of birds."""
 
     mean: float
     intervals: dict[str, tuple[float, float]]
 
 
 def birds_row(method: str) -> Row:
-    """Accuracy and intervals of a method, from the first table of docs/how-to/compare.md."""
+    """Read the accuracy and intervals of a method from the first table of docs/how-to/compare.md."""
     table = TABLE.read_text(encoding="utf-8").partition("Every number;")[2]
-    found = re.search(rf"^random +{method} +\d+ +([\d.]+) +(.+)$", table, re.MULTILINE)
-    assert found, f"a row of {method} in {TABLE.name}"
-    pairs = re.findall(r"\[([\d.]+), ([\d.]+)\]", found[2])
-    return Row(float(found[1]), {name: (float(a), float(b)) for name, (a, b) in zip(INTERVALS, pairs, strict=True)})
+    match = re.search(rf"^random +{method} +\d+ +([\d.]+) +(.+)$", table, re.MULTILINE)
+    assert match, f"a row of {method} in {TABLE.name}"
+    pairs = re.findall(r"\[([\d.]+), ([\d.]+)\]", match[2])
+    return Row(float(match[1]), {name: (float(a), float(b)) for name, (a, b) in zip(INTERVALS, pairs, strict=True)})
 
 
 def intervals() -> Markup:
-    """The four intervals of one method, one below the other."""
+    """Draw the four intervals of one method, one below the other."""
     row = birds_row(METHOD)
     left, top, step = 170.0, 6.0, 30.0
     frame = Box(left, top, WIDTH - 14, top + step * len(INTERVALS))
@@ -202,8 +202,8 @@ def intervals() -> Markup:
             *(line(scale(end), y - 3, scale(end), y + 7, f"whisker strong c{number}") for end in (low, high)),
             text((scale(low) + scale(high)) / 2, y - 5, f"{low:.1f} to {high:.1f}", "middle", "point-label value"),
         ]
-    told = "; ".join(f"{name} {low} to {high}" for name, (low, high) in row.intervals.items())
-    return picture(WIDTH, frame.bottom + 38, f"{METHOD}, {row.mean}%: {told}.", parts)
+    description = "; ".join(f"{name} {low} to {high}" for name, (low, high) in row.intervals.items())
+    return picture(WIDTH, frame.bottom + 38, f"{METHOD}, {row.mean}%: {description}.", parts)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The option tables of the docs, and the experiment file's schema, from the records of components and sections.
 
-python -m tools.option_tables    # writes them; a test fails where they have drifted
+python -m tools.option_tables    # writes them; a test fails if they have drifted
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ _MARKED = re.compile(r"(<!-- (options|keys):(\w+) -->\n).*?(<!-- /\2:\3 -->)", r
 
 
 def with_tables(text: str) -> str:
-    """A page with the table of each kind, and of each section of an experiment file, between its marks."""
-    made = {"options": option_table, "keys": key_table}
-    return _MARKED.sub(lambda found: f"{found[1]}{made[found[2]](found[3])}{found[4]}", text)
+    """Fill the tables of each kind, and of each section of an experiment file, between the marks of a page."""
+    writers = {"options": option_table, "keys": key_table}
+    return _MARKED.sub(lambda match: f"{match[1]}{writers[match[2]](match[3])}{match[4]}", text)
 
 
 def option_table(kind: str) -> str:
-    """One row per option of each component, and one for a component that has none."""
+    """Write one row per option of each component, and one for a component without options."""
     registry = registry_of(kind)
     rows = []
     for name in registry:
         component = registry.get(name)
-        for place, (option, values, default, told) in enumerate(option_rows(component) or [("", "", "", "")]):
+        for place, (option, values, default, help_text) in enumerate(option_rows(component) or [("", "", "", "")]):
             first = [f"`{name}`", component.about] if place == 0 else ["", ""]
-            rows.append([*first, f"`{option}`" if option else "", values, f"`{default}`" if option else "", told])
+            rows.append([*first, f"`{option}`" if option else "", values, f"`{default}`" if option else "", help_text])
     return _table(["name", "what it is", "option", "values", "default", "what it does"], rows)
 
 
 def key_table(section: str) -> str:
-    """One row per key of a section of an experiment file, or of a table within one."""
+    """Write one row per key of a section of an experiment file, or of a table within one."""
     sections = {option.name: kinds_of(option.kind)[0].options() for option in ExperimentFile.options()}
     rows = [
-        [f"`{each.name}`", each.without_none().values, _default(each), each.help]
-        for each in {**sections, **ENTRIES}[section]
+        [f"`{option.name}`", option.without_none().values, _default(option), option.help]
+        for option in {**sections, **ENTRIES}[section]
     ]
     return _table(["key", "values", "default", "what it does"], rows)
 
@@ -63,9 +63,9 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every page that has marks, and the schema, as they should be."""
-    found = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    return {path: with_tables(text) for path, text in found.items() if _MARKED.search(text)} | {SHIPPED: schema_text()}
+    """Return every page that has marks, and the schema, with their expected content."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    return {path: with_tables(text) for path, text in texts.items() if _MARKED.search(text)} | {SHIPPED: schema_text()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The site's pages that are generated: the command line and the Python interface from the code, notebooks by running.
+"""Generated pages of the site: the command line and the Python interface from the code, notebooks by running them.
 
 A hook of mkdocs (`make docs`). Links of the pages to files of the repository beside `docs/` become code, since the
 site has no such pages.
@@ -33,7 +33,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, path, content=text))
     notebooks = sorted((Path(config.docs_dir) / "notebooks").glob("*.py"))
     with ThreadPoolExecutor(2) as kernels:
-        for pages in kernels.map(rendered, notebooks):
+        for pages in kernels.map(run_notebook, notebooks):
             for path, content in pages.items():
                 files.append(File.generated(config, path, content=content))
     return files
@@ -45,22 +45,22 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def without_links_out(markdown: str, page: str) -> str:
-    """A page in which links out of `docs/` are code.
+    """Replace links out of `docs/` by code.
 
     Example:
         >>> without_links_out("[a](../ideas/gaps.md) [Rules](../../RULES.md)", "how-to/run.md")
         '[a](../ideas/gaps.md) `Rules`'
     """
 
-    def kept(link: re.Match[str]) -> str:
+    def code_or_link(link: re.Match[str]) -> str:
         leads_out = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2])).startswith("..")
         return f"`{link[1]}`" if leads_out else link[0]
 
-    return _UPWARD.sub(kept, markdown)
+    return _UPWARD.sub(code_or_link, markdown)
 
 
-def rendered(path: Path) -> dict[str, str | bytes]:
-    """A notebook as a page with what it has shown, and the pictures of it, by their places in the site."""
+def run_notebook(path: Path) -> dict[str, str | bytes]:
+    """Run a notebook; return its page and its pictures, by their paths in the site."""
     import jupytext
     from nbclient import NotebookClient
     from nbconvert import MarkdownExporter
@@ -71,12 +71,12 @@ def rendered(path: Path) -> dict[str, str | bytes]:
     naming = {"output_files_dir": f"{path.stem}-files", "unique_key": "picture"}
     text, resources = MarkdownExporter().from_notebook_node(notebook, resources=naming)
     text = text.replace('<table border="1" class="dataframe">', "<table>")  # to look like all other tables
-    beside = {f"notebooks/{name}": content for name, content in resources["outputs"].items()}
-    return {f"notebooks/{path.stem}.md": text, **beside}
+    pictures = {f"notebooks/{name}": content for name, content in resources["outputs"].items()}
+    return {f"notebooks/{path.stem}.md": text, **pictures}
 
 
 def command_line() -> str:
-    """One section per command: what it does, and its options."""
+    """Write one section per command: what it does, and its options."""
     from typer.main import get_command
 
     from shotproof.cli.app import app
@@ -85,47 +85,49 @@ def command_line() -> str:
     sections = [_command("Flags of every command", root)]
     for name, command in root.commands.items():
         parts = getattr(command, "commands", {})
-        sections += [_command(f"{name} {part}", own) for part, own in parts.items()] or [_command(name, command)]
+        sections += [_command(f"{name} {part}", subcommand) for part, subcommand in parts.items()] or [
+            _command(name, command)
+        ]
     return "# Command line\n\nEvery command says the same by `--help`.\n\n" + "\n".join(sections)
 
 
 def _command(name: str, command: Any) -> str:
     help_text = inspect.cleandoc(command.help or "").replace("\b", "").replace("\f", "")
-    told = "\n\n".join(_paragraph(part) for part in re.split(r"\n{2,}|\n(?=Example: )", help_text))
+    paragraphs = "\n\n".join(_paragraph(part) for part in re.split(r"\n{2,}|\n(?=Example: )", help_text))
     rows = "".join(f"| {' | '.join(row)} |\n" for row in _parameters(command))
-    return f"## {name}\n\n{told}\n\n| given as | what it is |\n|---|---|\n{rows}"
+    return f"## {name}\n\n{paragraphs}\n\n| given as | what it is |\n|---|---|\n{rows}"
 
 
 def _paragraph(text: str) -> str:
-    """A paragraph of help; if it is an example, as code."""
-    found = _EXAMPLE.fullmatch(text.strip())
-    if found is None:
+    """Format a paragraph of help; an example becomes code."""
+    match = _EXAMPLE.fullmatch(text.strip())
+    if match is None:
         return text
-    command = "    " + found[2].replace("\n", " \\\n        ")
-    return f"{found[1]}\n\n{command}" if found[1] else command
+    command = "    " + match[2].replace("\n", " \\\n        ")
+    return f"{match[1]}\n\n{command}" if match[1] else command
 
 
 def _parameters(command: Any) -> Iterator[tuple[str, str]]:
     for param in command.params:
         if getattr(param, "hidden", False):
             continue
-        spelled = param.name.upper() if param.param_type_name == "argument" else ", ".join(param.opts)
-        told = (getattr(param, "help", None) or "").replace("|", "\\|").replace("\n", " ")
-        yield f"`{spelled}`", told
+        spelling = param.name.upper() if param.param_type_name == "argument" else ", ".join(param.opts)
+        help_text = (getattr(param, "help", None) or "").replace("|", "\\|").replace("\n", " ")
+        yield f"`{spelling}`", help_text
 
 
 def python_interface() -> str:
-    """Every public name, by kind and module; mkdocstrings takes the docstrings."""
+    """List every public name by kind and module; mkdocstrings inserts the docstrings."""
     import shotproof
     from shotproof.core.registry import Registry
 
-    named: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    entries_by_kind: dict[str, list[str]] = {kind: [] for kind in _KINDS}
     for name, home in sorted(shotproof.HOMES.items(), key=lambda pair: pair[0].lower()):
-        made = getattr(shotproof, name)
-        kind = "Registries" if isinstance(made, Registry) else "Objects" if isinstance(made, type) else "Functions"
-        named[kind].append(f"::: shotproof.{home}.{name}\n")
+        value = getattr(shotproof, name)
+        kind = "Registries" if isinstance(value, Registry) else "Objects" if isinstance(value, type) else "Functions"
+        entries_by_kind[kind].append(f"::: shotproof.{home}.{name}\n")
     for module in shotproof.MODULES:
         homes = getattr(shotproof, module).HOMES
-        named[f"`sp.{module}`"] = [f"::: shotproof.{home}.{name}\n" for name, home in homes.items()]
-    sections = [f"## {kind}\n\n" + "\n".join(entries) for kind, entries in named.items()]
+        entries_by_kind[f"`sp.{module}`"] = [f"::: shotproof.{home}.{name}\n" for name, home in homes.items()]
+    sections = [f"## {kind}\n\n" + "\n".join(entries) for kind, entries in entries_by_kind.items()]
     return "# Python\n\n`import shotproof as sp`\n\n" + "\n".join(sections)

@@ -1,1 +1,1 @@
-"""What happens to a command that is killed, or that the system refuses something: `python -m benchmarks.faults`."""
+"""Faults: commands that are killed, or that the system refuses something: `python -m benchmarks.faults`."""

@@ -1,4 +1,4 @@
-"""One command in a fork of this process, which has imported all that it needs, and the faults that may befall it."""
+"""Attempt of one command in a fork of this process, which has imported everything needed, and the faults to inject."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ IMPORTED = (
     "torch._dynamo",
     "typer._adapters",
 )
-HANGS = 120  # seconds after which a command does, and is killed
+HANGS = 120  # seconds after which a command counts as hanging and is killed
 WORKER = b"popen_loky"  # in the command line of a worker process
 SEEN = "events"
-SAID = "said"
+OUTPUT = "said"
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended: its status (negative: the signal), what it said, how long it took."""
+class Ending:
+    """Outcome of a command: its status (negative: the signal), its output, and its duration."""
 
     status: int
-    said: str
+    output: str
     seconds: float
-    seen: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
 
     @property
     def refused(self) -> bool:
-        """Whether it ended as one that may not go on has to: with one line, and the status 2."""
-        lines = [line for line in self.said.splitlines() if line.startswith("error: ")]
-        return self.status == 2 and len(lines) == 1 and "Traceback" not in self.said
+        """Return whether the command ended as a refusal must: with one line, and status 2."""
+        lines = [line for line in self.output.splitlines() if line.startswith("error: ")]
+        return self.status == 2 and len(lines) == 1 and "Traceback" not in self.output
 
 
 def attempt(
@@ -73,7 +73,7 @@ def attempt(
     folder: Path,
     before: Callable[[], Any] = lambda: None,
     kill_after: float | None = None,
-) -> Ended:
+) -> Ending:
     """Run a command in a folder, after `before` in the same process; kill it after so many seconds."""
     began = time.monotonic()
     child = begin(command, folder, before)
@@ -82,8 +82,8 @@ def attempt(
     return _ended(child, folder, began)
 
 
-def attempt_without_a_worker(command: Command, folder: Path, kill_after: float) -> Ended | None:
-    """Run a command, and kill one of its worker processes so long after it began; None where it ended before."""
+def attempt_without_a_worker(command: Command, folder: Path, kill_after: float) -> Ending | None:
+    """Run a command, and kill one of its worker processes after `kill_after` seconds; None if it ended before."""
     began = time.monotonic()
     child = begin(command, folder)
     while (worker := _worker_of(child)) is None and not _ends_within(0.01, child):
@@ -96,7 +96,7 @@ def attempt_without_a_worker(command: Command, folder: Path, kill_after: float) 
 
 
 def _ends_within(seconds: float, process: int) -> bool:
-    """Wait until a child has ended, at most so long; whoever waits for it later still learns how."""
+    """Wait at most this long for a child to end; whoever waits for it later still gets its status."""
     ends = os.pidfd_open(process)
     try:
         return bool(select.select([ends], [], [], seconds)[0])
@@ -104,13 +104,13 @@ def _ends_within(seconds: float, process: int) -> bool:
         os.close(ends)
 
 
-def _ended(child: int, folder: Path, began: float) -> Ended:
+def _ended(child: int, folder: Path, began: float) -> Ending:
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return Ended(status, (folder.parent / SAID).read_text(), time.monotonic() - began, _seen(folder))
+    return Ending(status, (folder.parent / OUTPUT).read_text(), time.monotonic() - began, _changes(folder))
 
 
 def _worker_of(process: int) -> int | None:
-    """One of the worker processes of a process, once it has one."""
+    """Return a worker process of a process, if it has one."""
     for of_process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
             parent = int((of_process / "stat").read_text().rpartition(")")[2].split()[1])
@@ -120,14 +120,14 @@ def _worker_of(process: int) -> int | None:
 
 
 def begin(command: Command, folder: Path, before: Callable[[], Any] = lambda: None) -> int:
-    """Start a command in a fork; its process id."""
+    """Start a command in a fork and return its process id."""
     child = os.fork()
     if child:
         return child
     status = 1
     try:
         os.chdir(folder)
-        output = os.open(folder.parent / SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        output = os.open(folder.parent / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(output, 1)
         os.dup2(output, 2)
         sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115 - to the end
@@ -138,7 +138,7 @@ def begin(command: Command, folder: Path, before: Callable[[], Any] = lambda: No
         main()
     except SystemExit as exit_:
         status = exit_.code if isinstance(exit_.code, int) else 1
-    except BaseException:  # noqa: BLE001 - what a command lets through is what is looked for
+    except BaseException:  # noqa: BLE001 - the trial looks for exactly what a command lets through
         import traceback
 
         traceback.print_exc()
@@ -148,21 +148,21 @@ def begin(command: Command, folder: Path, before: Callable[[], Any] = lambda: No
         os._exit(status)
 
 
-def _seen(folder: Path) -> list[str]:
-    seen = folder.parent / SEEN
-    lines = seen.read_text().splitlines() if seen.exists() else []
-    seen.unlink(missing_ok=True)
+def _changes(folder: Path) -> list[str]:
+    log = folder.parent / SEEN
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
     return lines
 
 
 def watch() -> None:
-    """Note every change of the disk that Python asks the system for, in a file beside the folder."""
+    """Record every change of the disk that Python asks the system for, in a file beside the folder."""
     file = os.open(Path.cwd().parent / SEEN, os.O_WRONLY | os.O_CREAT)
     _at_changes(lambda event, number: os.write(file, f"{event}\n".encode()))
 
 
 def import_all() -> None:
-    """Import and build what takes long and commands do where they need it, so that their forks need not."""
+    """Import and build everything slow that commands need, so that their forks start quickly."""
     for name in IMPORTED:
         importlib.import_module(name)
     importlib.import_module("PIL.Image").init()  # imports what reads each kind of file
@@ -170,11 +170,11 @@ def import_all() -> None:
     templates = importlib.import_module("shotproof.report.pages.render").environment()
     for template in templates.list_templates(extensions=["html"]):
         templates.get_template(template)
-    gc.freeze()  # forks share the memory of what is there, for their garbage collectors never look at it
+    gc.freeze()  # forks share this memory, as their garbage collectors never touch it
 
 
 def kill_at(number: int) -> Callable[[], None]:
-    """Before the n-th change of the disk, the process kills itself."""
+    """Kill the process right before its n-th change of the disk."""
 
     def change(event: str, place: int) -> None:
         if place == number:
@@ -184,7 +184,7 @@ def kill_at(number: int) -> Callable[[], None]:
 
 
 def refuse_at(number: int, reason: int) -> Callable[[], None]:
-    """The n-th change of the disk, and all after it, are refused."""
+    """Let the n-th change of the disk, and all after it, fail."""
 
     def change(event: str, place: int) -> None:
         if place >= number:
@@ -194,12 +194,12 @@ def refuse_at(number: int, reason: int) -> Callable[[], None]:
 
 
 def largest_file(size: int) -> Callable[[], None]:
-    """No file may grow beyond a size: what a full disk is to code of any language, at a moment that one can choose."""
+    """Limit the size of files: like a full disk for code in any language, but at a chosen moment."""
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def more_memory(size: int) -> Callable[[], None]:
-    """The process may take so many bytes of memory more than it has."""
+    """Limit the process to this many more bytes of memory than it has."""
 
     def limit() -> None:
         now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -209,7 +209,7 @@ def more_memory(size: int) -> Callable[[], None]:
 
 
 def obey_permissions() -> None:
-    """Give up root's right to write where nobody may; others never had it."""
+    """Give up root's right to write to read-only places; other users never had it."""
     if os.geteuid():
         return
     libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-"""The commands that faults happen to, on data so small that each takes a moment."""
+"""Commands to inject faults into, on data so small that each takes a moment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ intervals = ["sampler"]
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and the one file that it writes; None where it writes a folder."""
+    """Command line, and the one file that it writes; None if it writes a folder."""
 
     name: str
     line: str
@@ -41,12 +41,12 @@ class Command:
 
     @property
     def arguments(self) -> list[str]:
-        """For `shotproof`."""
+        """Return the arguments of `shotproof`."""
         return [self.name, *self.line.split()]
 
     @property
     def with_workers(self) -> Command:
-        """The same by two worker processes."""
+        """Return the same command with two worker processes."""
         return replace(self, line=f"{self.line} --workers 2")
 
 
@@ -90,7 +90,7 @@ IN_WORKERS = [
 
 
 def write_inputs(folder: Path) -> None:
-    """Write what the commands read."""
+    """Write the input files of the commands."""
     inputs = folder / INPUTS
     catalog = sp.worlds.ShapesWorld(classes=8, items=10, size=16, train_classes=4).write(inputs / "world")
     catalog.write(inputs / "catalog.parquet")

@@ -1,4 +1,4 @@
-"""Trained networks on sounds: what was kept of their results, by backbone, method and shots."""
+"""Results of trained networks on sounds, by backbone, method and number of shots."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ALL_SHOTS = (1, 3, 5, 8, 10)
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a backbone at a number of shots: what each seed's network gave on each set, [seeds, tasks].
+    """Method on a backbone at a number of shots: the accuracies of each seed's network on each set, [seeds, tasks].
 
     by_set: has iid and ood at least
     """
@@ -66,31 +66,31 @@ class Cell:
 
     @property
     def trainings(self) -> int:
-        """How many seeds there are."""
+        """Count the seeds."""
         return len(self.by_set["iid"])
 
     def mean(self, name: str) -> float:
-        """Acc on a set, over seeds and tasks."""
+        """Compute Acc on a set, over seeds and tasks."""
         return float(self.by_set[name].mean())
 
     def deviation(self, name: str) -> str:
-        """The standard deviation over seeds; nothing for a single one."""
+        """Write the standard deviation over seeds; empty for a single seed."""
         means = self.by_set[name].mean(1).tolist()
         return f" ±{statistics.stdev(means):.2f}" if len(means) > 1 else ""
 
     def gaps(self, name: str = "ood", start: str = "iid") -> FloatArray:
-        """From one set to another, with the mean over seeds of each task: [tasks]."""
-        found: FloatArray = (self.by_set[start] - self.by_set[name]).mean(0)
-        return found
+        """Compute the gap from one set to another on each task, with the mean over seeds: [tasks]."""
+        gaps_: FloatArray = (self.by_set[start] - self.by_set[name]).mean(0)
+        return gaps_
 
     def gap(self, name: str = "ood", start: str = "iid") -> Estimate:
-        """The same as a mean over tasks."""
+        """Estimate the mean gap over tasks."""
         return Estimate.over_tasks(self.gaps(name, start))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The gap from iid to ood of one network against the dial or the shots, by task: [tasks] each.
+    """Gap from iid to ood of one network against the dial or the shots, by task: [tasks] each.
 
     paired: whether the tasks of all values belong together
     """
@@ -100,7 +100,7 @@ class Curve:
     paired: bool
 
     def step(self, first: float, second: float) -> Estimate:
-        """By how much the gap grows from one value to another."""
+        """Estimate how much the gap grows from one value to another."""
         before, after = self.gaps[first], self.gaps[second]
         if self.paired:
             return Estimate.over_tasks(after - before)
@@ -108,8 +108,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Found:
-    """All that statements are judged by; what was not run yet is empty.
+class SoundResults:
+    """Results that statements are judged by; empty if they have not been run yet.
 
     dials: by the number of shots
     geometry: what mixing does to the features, by model
@@ -124,10 +124,12 @@ class Found:
     stages: dict[str, Estimate] = field(default_factory=dict)
 
 
-def read_found() -> Found:
-    """All that was kept."""
-    geometry = {model: told for one in BACKBONES for model, told in read_geometry(f"sounds-{one}-s0").items()}
-    return Found(
+def read_sound_results() -> SoundResults:
+    """Read all kept results on sounds."""
+    geometry = {
+        model: change for backbone in BACKBONES for model, change in read_geometry(f"sounds-{backbone}-s0").items()
+    }
+    return SoundResults(
         find_cells(METHODS),
         find_cells(CONTRASTIVE),
         dial_curves(),
@@ -138,83 +140,91 @@ def read_found() -> Found:
 
 
 def read_sounds(backbone: str) -> Table:
-    """What was kept of all experiments on one backbone's networks but those on stages, dials and shots."""
+    """Read the kept results of one backbone's networks, except those on stages, dials and shots."""
     names = [*(f"s{seed}" for seed in SEEDS), "more"]
-    return Table(tuple(one for name in names for one in read_kept(f"sounds-{backbone}-{name}").evaluated))
+    return Table(tuple(result for name in names for result in read_kept(f"sounds-{backbone}-{name}").evaluated))
 
 
 def find_cells(
     methods: dict[str, tuple[str, str, bool]], shots: Iterable[int] = SHOTS, seeds: Sequence[int] = SEEDS
 ) -> list[Cell]:
-    """Those of all backbones that were run."""
-    kept = {backbone: read_sounds(backbone) for backbone in BACKBONES}
+    """Build the cells of all backbones that have been run."""
+    tables = {backbone: read_sounds(backbone) for backbone in BACKBONES}
     return [
         cell
-        for (backbone, found), shot, method in itertools.product(kept.items(), shots, methods)
-        if (cell := find_cell(found, backbone, method, shot, methods, seeds)) is not None
+        for (backbone, table), shot, method in itertools.product(tables.items(), shots, methods)
+        if (cell := find_cell(table, backbone, method, shot, methods, seeds)) is not None
     ]
 
 
 def find_cell(
-    kept: Table,
+    table: Table,
     backbone: str,
     method: str,
     shot: int,
     methods: dict[str, tuple[str, str, bool]] | None = None,
     seeds: Sequence[int] = SEEDS,
 ) -> Cell | None:
-    """The results of all seeds that were run on iid and ood; of the other sets, those that all of these were run on."""
+    """Build a cell from the seeds that were run on iid and ood, with the other sets that all of these were run on."""
     objective, head, by_shot = (methods or METHODS)[method]
     stem = f"{backbone}-{objective}{f'-{shot}' if by_shot else ''}"
-    found = [{name: kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for name in SETS} for seed in seeds]
-    run = [{name: one.accuracy for name, one in of.items() if one} for of in found if of["iid"] and of["ood"]]
-    if not run:
+    by_seed = [
+        {name: table.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for name in SETS} for seed in seeds
+    ]
+    complete = [
+        {name: result.accuracy for name, result in sets.items() if result}
+        for sets in by_seed
+        if sets["iid"] and sets["ood"]
+    ]
+    if not complete:
         return None
-    by_set = {name: np.stack([of[name] for of in run]) for name in SETS if all(name in of for of in run)}
+    by_set = {
+        name: np.stack([sets[name] for sets in complete]) for name in SETS if all(name in sets for sets in complete)
+    }
     return Cell(backbone, method, shot, by_set)
 
 
 def cell_of(cells: Sequence[Cell], backbone: str, method: str, shot: int) -> Cell | None:
-    """The cell of a method on a backbone at a number of shots; None where it was not run."""
-    wanted = (backbone, method, shot)
-    return next((cell for cell in cells if (cell.backbone, cell.method, cell.shot) == wanted), None)
+    """Return the cell of a method on a backbone at a number of shots; None if it has not been run."""
+    key = (backbone, method, shot)
+    return next((cell for cell in cells if (cell.backbone, cell.method, cell.shot) == key), None)
 
 
 def dial_curves() -> list[Curve]:
-    """The gap against the dial, at each number of shots: the same tasks at every dial."""
-    kept = {dial: read_kept(f"sounds-{SECOND}-{name}") for dial, name in DIALS.items()}
-    found = []
+    """Collect the gap against the dial at each number of shots: the same tasks at every dial."""
+    tables = {dial: read_kept(f"sounds-{SECOND}-{name}") for dial, name in DIALS.items()}
+    curves = []
     for name, shot in itertools.product(CURVES, SHOTS):
-        gaps = {dial: gap for dial, of_dial in kept.items() if (gap := _task_gaps(of_dial, name, shot)) is not None}
-        found += [Curve(f"{name}, {shot} {'shot' if shot == 1 else 'shots'}", gaps, paired=True)] if gaps else []
-    return found
+        gaps = {dial: gap for dial, table in tables.items() if (gap := _task_gaps(table, name, shot)) is not None}
+        curves += [Curve(f"{name}, {shot} {'shot' if shot == 1 else 'shots'}", gaps, paired=True)] if gaps else []
+    return curves
 
 
 def shot_curves() -> list[Curve]:
-    """The gap against the shots."""
-    kept, found = read_kept(f"sounds-{SECOND}-shots"), []
+    """Collect the gap against the shots."""
+    table, curves = read_kept(f"sounds-{SECOND}-shots"), []
     for name in CURVES:
-        gaps = {float(shot): gap for shot in ALL_SHOTS if (gap := _task_gaps(kept, name, shot)) is not None}
-        found += [Curve(name, gaps, paired=False)] if gaps else []
-    return found
+        gaps = {float(shot): gap for shot in ALL_SHOTS if (gap := _task_gaps(table, name, shot)) is not None}
+        curves += [Curve(name, gaps, paired=False)] if gaps else []
+    return curves
 
 
 def stage_gaps() -> list[tuple[str, str, dict[int, Estimate]]]:
-    """Backbone, model with its block, and the gap from iid to ood by class means at each number of shots."""
-    found = []
+    """List backbone, model with its block, and the gap from iid to ood by class means at each number of shots."""
+    rows = []
     for backbone, title in BACKBONES.items():
-        kept = read_kept(f"sounds-{backbone}-stages")
-        for model in dict.fromkeys(one.model for one in kept.evaluated):
+        table = read_kept(f"sounds-{backbone}-stages")
+        for model in dict.fromkeys(result.model for result in table.evaluated):
             gaps = {}
             for shot in SHOTS:
-                iid, ood = (kept.find(f"{name}-5way-{shot}shot", model, "cosine") for name in ("iid", "ood"))
+                iid, ood = (table.find(f"{name}-5way-{shot}shot", model, "cosine") for name in ("iid", "ood"))
                 if iid and ood:
                     gaps[shot] = Estimate.over_tasks(iid.accuracy - ood.accuracy)
-            found.append((title, model, gaps))
-    return found
+            rows.append((title, model, gaps))
+    return rows
 
 
-def _task_gaps(kept: Table, name: str, shot: int) -> FloatArray | None:
-    sides: list[Evaluated | None] = [kept.find(f"{tasks}-5way-{shot}shot", *CURVES[name]) for tasks in ("iid", "ood")]
+def _task_gaps(table: Table, name: str, shot: int) -> FloatArray | None:
+    sides: list[Evaluated | None] = [table.find(f"{tasks}-5way-{shot}shot", *CURVES[name]) for tasks in ("iid", "ood")]
     iid, ood = sides
     return None if iid is None or ood is None else iid.accuracy - ood.accuracy

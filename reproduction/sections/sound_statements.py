@@ -1,4 +1,4 @@
-"""What SpurAudio says of classifiers of sounds, and whether it holds of ours."""
+"""Statements of SpurAudio about classifiers of sounds, and whether they hold for ours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from reproduction.markdown import NOT_RUN, number, table
 from reproduction.papers import PAPERS
-from reproduction.sections.sound_cells import BACKBONES, CONTRASTIVE, SHOTS, Cell, Found, cell_of
+from reproduction.sections.sound_cells import BACKBONES, CONTRASTIVE, SHOTS, Cell, SoundResults, cell_of
 from reproduction.train import SOUND_EFFORTS
 from shotproof.stats.intervals import Estimate
 from shotproof.stats.pairs import conclude
@@ -17,145 +17,154 @@ from shotproof.stats.pairs import conclude
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be judged"
 
 
-def statement_table(found: Found) -> str:
-    """What SpurAudio says, and whether it holds here."""
+def statement_table(results: SoundResults) -> str:
+    """Write each statement of SpurAudio, and whether it holds here."""
     with (PAPERS / "spuraudio-statements.csv").open(encoding="utf-8", newline="") as file:
-        said = list(csv.DictReader(file))
-    assert [row["statement"] for row in said] == list(STATEMENTS)
-    judged = [STATEMENTS[row["statement"]](found) for row in said]
+        published = list(csv.DictReader(file))
+    assert [row["statement"] for row in published] == list(STATEMENTS)
+    verdicts = [STATEMENTS[row["statement"]](results) for row in published]
     rows = [
-        [row["statement"], f"{row['said']} ({row['where']})", *told] for row, told in zip(said, judged, strict=True)
+        [row["statement"], f"{row['said']} ({row['where']})", *cells]
+        for row, cells in zip(published, verdicts, strict=True)
     ]
     return table(["statement", "in the paper", "here", ""], rows)
 
 
 def judge(cases: Sequence[Sequence[Estimate]]) -> list[str]:
-    """Whether all estimates of all cases are conclusively above zero; one that is conclusively below refutes it."""
+    """Judge whether all estimates of all cases are conclusively above zero; one conclusively below refutes it."""
     if not cases:
         return [NOT_RUN, OPEN]
-    signs = [{conclude([one], correct=False)[0] for one in case} for case in cases]
-    held, against = sum(sign == {"+"} for sign in signs), sum("-" in sign for sign in signs)
-    told = f"{held} of {len(cases)}{f'; {against} to the contrary' if against else ''}"
-    return [told, FAILS if against else HOLDS if held == len(cases) else OPEN]
+    signs = [{conclude([estimate], correct=False)[0] for estimate in case} for case in cases]
+    confirmed, refuted = sum(sign == {"+"} for sign in signs), sum("-" in sign for sign in signs)
+    summary = f"{confirmed} of {len(cases)}{f'; {refuted} to the contrary' if refuted else ''}"
+    return [summary, FAILS if refuted else HOLDS if confirmed == len(cases) else OPEN]
 
 
-def _every_method_loses(found: Found) -> list[str]:
-    return judge([[cell.gap()] for cell in found.cells])
+def _every_method_loses(results: SoundResults) -> list[str]:
+    return judge([[cell.gap()] for cell in results.cells])
 
 
-def _sets_in_order(found: Found) -> list[str]:
-    return judge([[cell.gap(), cell.gap("hard-ood", "ood")] for cell in found.cells if "hard-ood" in cell.by_set])
+def _sets_in_order(results: SoundResults) -> list[str]:
+    return judge([[cell.gap(), cell.gap("hard-ood", "ood")] for cell in results.cells if "hard-ood" in cell.by_set])
 
 
-def _clean_between(found: Found) -> list[str]:
-    return judge([[cell.gap("clean"), cell.gap("ood", "clean")] for cell in found.cells if "clean" in cell.by_set])
+def _clean_between(results: SoundResults) -> list[str]:
+    return judge([[cell.gap("clean"), cell.gap("ood", "clean")] for cell in results.cells if "clean" in cell.by_set])
 
 
-def _gap_grows_with_shots(found: Found) -> list[str]:
-    pairs = [(cell, cell_of(found.cells, cell.backbone, cell.method, 1)) for cell in found.cells if cell.shot == 5]
-    return judge([[five.gap().minus(one.gap())] for five, one in pairs if one])
+def _gap_grows_with_shots(results: SoundResults) -> list[str]:
+    pairs = [(cell, cell_of(results.cells, cell.backbone, cell.method, 1)) for cell in results.cells if cell.shot == 5]
+    return judge([[at_five.gap().minus(at_one.gap())] for at_five, at_one in pairs if at_one])
 
 
-def _gap_grows_with_dial(found: Found) -> list[str]:
-    return judge([[dial.step(a, b) for a, b in itertools.pairwise(sorted(dial.gaps))] for dial in found.dials])
+def _gap_grows_with_dial(results: SoundResults) -> list[str]:
+    return judge([[dial.step(a, b) for a, b in itertools.pairwise(sorted(dial.gaps))] for dial in results.dials])
 
 
-def _gap_levels_off(found: Found) -> list[str]:
-    """It grows from 1 to 5 shots, and by more than from 5 to 10; the tasks of unequal shots are independent."""
-    means = [{shot: Estimate.over_tasks(gaps) for shot, gaps in one.gaps.items()} for one in found.shots]
-    doubled = [Estimate.over_tasks(2 * shot.gaps[5]) for shot in found.shots]
+def _gap_levels_off(results: SoundResults) -> list[str]:
+    """Judge whether the gap grows from 1 to 5 shots, and more than from 5 to 10; the tasks are independent."""
+    means = [{shot: Estimate.over_tasks(gaps) for shot, gaps in curve.gaps.items()} for curve in results.shots]
+    doubled = [Estimate.over_tasks(2 * shot.gaps[5]) for shot in results.shots]
     return judge(
-        [[of[5].minus(of[1]), twice.minus(of[1]).minus(of[10])] for of, twice in zip(means, doubled, strict=True)]
+        [
+            [by_shot[5].minus(by_shot[1]), twice.minus(by_shot[1]).minus(by_shot[10])]
+            for by_shot, twice in zip(means, doubled, strict=True)
+        ]
     )
 
 
-def _size_of_gaps(found: Found) -> list[str]:
-    told = []
+def _size_of_gaps(results: SoundResults) -> list[str]:
+    ranges = []
     for backbone, title in BACKBONES.items():
-        gaps = [cell.gap().mean for cell in found.cells if cell.backbone == backbone]
-        told += [f"{title}: {number(min(gaps), 1)} to {number(max(gaps), 1)}"] if gaps else []
-    return ["; ".join(told), "other classes and mixtures: compare the size alone"] if told else [NOT_RUN, OPEN]
+        gaps = [cell.gap().mean for cell in results.cells if cell.backbone == backbone]
+        ranges += [f"{title}: {number(min(gaps), 1)} to {number(max(gaps), 1)}"] if gaps else []
+    return ["; ".join(ranges), "other classes and mixtures: compare the size alone"] if ranges else [NOT_RUN, OPEN]
 
 
-def _gap_after_each_block(found: Found) -> list[str]:
-    return judge([[gap] for gap in found.stages.values()])
+def _gap_after_each_block(results: SoundResults) -> list[str]:
+    return judge([[gap] for gap in results.stages.values()])
 
 
-def _shorter(found: Found) -> list[str]:
-    return _bounded_all(found, lambda told: (told["length"]["change"]["low"], told["length"]["change"]["high"]), 0.0)
-
-
-def _small_turn(found: Found) -> list[str]:
+def _shorter(results: SoundResults) -> list[str]:
     return _bounded_all(
-        found, lambda told: (-told["cosine"]["change"]["high"], -told["cosine"]["change"]["low"]), 0.025
+        results, lambda geometry: (geometry["length"]["change"]["low"], geometry["length"]["change"]["high"]), 0.0
     )
 
 
-def _bounded_all(found: Found, ends: Callable[[dict[str, Any]], tuple[float, float]], limit: float) -> list[str]:
-    """Whether the intervals of all networks are below a limit; one that is above refutes it."""
-    if not found.geometry:
+def _small_turn(results: SoundResults) -> list[str]:
+    return _bounded_all(
+        results, lambda geometry: (-geometry["cosine"]["change"]["high"], -geometry["cosine"]["change"]["low"]), 0.025
+    )
+
+
+def _bounded_all(
+    results: SoundResults, ends: Callable[[dict[str, Any]], tuple[float, float]], limit: float
+) -> list[str]:
+    """Judge whether the intervals of all networks are below a limit; one above it refutes the statement."""
+    if not results.geometry:
         return [NOT_RUN, OPEN]
-    intervals = [ends(told) for told in found.geometry.values()]
-    held, against = sum(high < limit for _, high in intervals), sum(low > limit for low, _ in intervals)
-    told = f"{held} of {len(intervals)}{f'; {against} to the contrary' if against else ''}"
-    return [told, FAILS if against else HOLDS if held == len(intervals) else OPEN]
+    intervals = [ends(text) for text in results.geometry.values()]
+    confirmed, refuted = sum(high < limit for _, high in intervals), sum(low > limit for low, _ in intervals)
+    text = f"{confirmed} of {len(intervals)}{f'; {refuted} to the contrary' if refuted else ''}"
+    return [text, FAILS if refuted else HOLDS if confirmed == len(intervals) else OPEN]
 
 
-def _contrastive_keeps_gap(found: Found) -> list[str]:
-    told, verdict = judge([[cell.gap()] for cell in found.contrastive])
-    run = list(dict.fromkeys(cell.method for cell in found.contrastive))
-    alone = f" ({' and '.join(run)} alone)" if 0 < len(run) < len(CONTRASTIVE) else ""
-    return [told + alone, verdict]
+def _contrastive_keeps_gap(results: SoundResults) -> list[str]:
+    summary, verdict = judge([[cell.gap()] for cell in results.contrastive])
+    evaluated = list(dict.fromkeys(cell.method for cell in results.contrastive))
+    alone = f" ({' and '.join(evaluated)} alone)" if 0 < len(evaluated) < len(CONTRASTIVE) else ""
+    return [summary + alone, verdict]
 
 
-def _simclr_and_capacity(found: Found) -> list[str]:
-    """Whether ResNet-12 is worse on ood tasks than Conv64F, which can be judged after trainings of the same length."""
+def _simclr_and_capacity(results: SoundResults) -> list[str]:
+    """Judge whether ResNet-12 is worse on ood tasks than Conv64F; this needs trainings of the same length."""
     sides = [
-        [cell_of(found.contrastive, backbone, "SimCLR", shot) for backbone in ("conv64f", "resnet12")] for shot in SHOTS
+        [cell_of(results.contrastive, backbone, "SimCLR", shot) for backbone in ("conv64f", "resnet12")]
+        for shot in SHOTS
     ]
-    told, verdict = judge(
+    summary, verdict = judge(
         [
             [Estimate.over_tasks(small.by_set["ood"].mean(0) - large.by_set["ood"].mean(0))]
             for small, large in sides
             if small and large
         ]
     )
-    of_small, of_large = (SOUND_EFFORTS[backbone].epochs_on_views for backbone in ("conv64f", "resnet12"))
-    if told == NOT_RUN or of_small == of_large:
-        return [told, verdict]
-    return [f"{told}, ResNet-12 after {of_large} epochs and Conv64F after {of_small}", OPEN]
+    small_epochs, large_epochs = (SOUND_EFFORTS[backbone].epochs_on_views for backbone in ("conv64f", "resnet12"))
+    if summary == NOT_RUN or small_epochs == large_epochs:
+        return [summary, verdict]
+    return [f"{summary}, ResNet-12 after {large_epochs} epochs and Conv64F after {small_epochs}", OPEN]
 
 
-def _in_order(*methods: str, shots: tuple[int, ...] = SHOTS) -> Callable[[Found], list[str]]:
-    """Whether the gaps of these methods fall in the order given, on every backbone and number of shots."""
+def _in_order(*methods: str, shots: tuple[int, ...] = SHOTS) -> Callable[[SoundResults], list[str]]:
+    """Judge whether the gaps of these methods fall in this order, on every backbone and number of shots."""
 
-    def judged(found: Found) -> list[str]:
-        told, cases = [], []
+    def judge_order(results: SoundResults) -> list[str]:
+        texts, cases = [], []
         for (backbone, title), shot in itertools.product(BACKBONES.items(), shots):
-            cells = [cell for method in methods if (cell := cell_of(found.cells, backbone, method, shot))]
+            cells = [cell for method in methods if (cell := cell_of(results.cells, backbone, method, shot))]
             if len(cells) == len(methods):
-                told.append(f"{title}, {shot}: {', '.join(number(cell.gap().mean, 1) for cell in cells)}")
+                texts.append(f"{title}, {shot}: {', '.join(number(cell.gap().mean, 1) for cell in cells)}")
                 cases.append([_difference(a, b) for a, b in itertools.pairwise(cells)])
-        return ["; ".join(told), judge(cases)[1]] if told else [NOT_RUN, OPEN]
+        return ["; ".join(texts), judge(cases)[1]] if texts else [NOT_RUN, OPEN]
 
-    return judged
+    return judge_order
 
 
 def _difference(first: Cell, second: Cell) -> Estimate:
-    """Of the gaps of two methods: task by task, unless one was tested on fewer tasks."""
+    """Estimate the difference of two methods' gaps: task by task, unless one was tested on fewer tasks."""
     if first.gaps().shape == second.gaps().shape:
         return Estimate.over_tasks(first.gaps() - second.gaps())
     return first.gap().minus(second.gap())
 
 
-def _needs(what: str) -> Callable[[Found], list[str]]:
-    def judged(found: Found) -> list[str]:
-        return [f"needs {what}", OPEN]
+def _needs(requirement: str) -> Callable[[SoundResults], list[str]]:
+    def judge_missing(results: SoundResults) -> list[str]:
+        return [f"needs {requirement}", OPEN]
 
-    return judged
+    return judge_missing
 
 
-STATEMENTS: dict[str, Callable[[Found], list[str]]] = {
+STATEMENTS: dict[str, Callable[[SoundResults], list[str]]] = {
     "every method loses from iid to ood": _every_method_loses,
     "iid above ood above hard-ood": _sets_in_order,
     "clean between ood and iid": _clean_between,

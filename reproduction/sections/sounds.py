@@ -21,7 +21,7 @@ from reproduction.sections.sound_cells import (
     Curve,
     cell_of,
     find_cells,
-    read_found,
+    read_sound_results,
     stage_gaps,
 )
 from reproduction.sections.sound_statements import statement_table
@@ -29,38 +29,37 @@ from shotproof.stats.intervals import Estimate
 
 
 def sections() -> dict[str, str]:
-    """Each derived section by its name."""
-    found = read_found()
+    """Build each derived section, by name."""
+    results = read_sound_results()
     return {
-        "sounds-gaps": gap_table(found.cells, METHODS),
-        "sounds": accuracy_table(found.cells, METHODS),
-        "sounds-statements": statement_table(found),
-        "sounds-dial": curve_table(found.dials, "dial"),
-        "sounds-shots": curve_table(found.shots, "shots"),
+        "sounds-gaps": gap_table(results.cells, METHODS),
+        "sounds": accuracy_table(results.cells, METHODS),
+        "sounds-statements": statement_table(results),
+        "sounds-dial": curve_table(results.dials, "dial"),
+        "sounds-shots": curve_table(results.shots, "shots"),
         "sounds-stages": stage_table(),
-        "sounds-geometry": geometry_table(found.geometry),
-        "sounds-contrastive": accuracy_table(found.contrastive, CONTRASTIVE),
+        "sounds-geometry": geometry_table(results.geometry),
+        "sounds-contrastive": accuracy_table(results.contrastive, CONTRASTIVE),
         "sounds-stress": stress_table(find_cells(TRAINED_ON, shots=(5,), seeds=(0,))),
     }
 
 
 def accuracy_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
-    """One row per backbone, number of shots and method; what was not run yet in one row each."""
+    """Write one row per backbone, number of shots and method; methods that have not been run share a row."""
     header = ["backbone", "shots", "method", "trainings", *(f"Acc, {name}" for name in SETS)]
     rows = []
     for (backbone, title), shot in itertools.product(BACKBONES.items(), SHOTS):
         missing = []
         for method in methods:
-            found = cell_of(cells, backbone, method, shot)
-            if found is None:
+            cell = cell_of(cells, backbone, method, shot)
+            if cell is None:
                 missing.append(method)
                 continue
-            told = [
-                f"{number(found.mean(name))}{found.deviation(name)}" if name in found.by_set else NOT_RUN
-                for name in SETS
+            accuracies = [
+                f"{number(cell.mean(name))}{cell.deviation(name)}" if name in cell.by_set else NOT_RUN for name in SETS
             ]
-            gaps = [estimate(found.gap(name)) if name in found.by_set else NOT_RUN for name in SETS[1:]]
-            rows.append([title, str(shot), method, str(found.trainings), *told, *gaps])
+            gaps = [estimate(cell.gap(name)) if name in cell.by_set else NOT_RUN for name in SETS[1:]]
+            rows.append([title, str(shot), method, str(cell.trainings), *accuracies, *gaps])
         rows += [[title, str(shot), ", ".join(missing), NOT_RUN, *[""] * 7]] if missing else []
     return table([*header, *(f"iid {MINUS} {name}" for name in SETS[1:])], rows)
 
@@ -77,33 +76,37 @@ def gap_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
 
 
 def stress_table(cells: Sequence[Cell]) -> str:
-    """ProtoNet at 5 shots by the tasks that it was trained on, and the change from iid tasks."""
+    """Compare ProtoNet at 5 shots by the tasks that it was trained on: the change from iid tasks."""
     rows = []
     for backbone, title in BACKBONES.items():
         usual = cell_of(cells, backbone, "iid tasks", 5)
         for name in TRAINED_ON:
-            found = cell_of(cells, backbone, name, 5)
-            if found is None or usual is None:
+            cell = cell_of(cells, backbone, name, 5)
+            if cell is None or usual is None:
                 rows.append([title, name, NOT_RUN, *[""] * 7])
                 continue
-            told = [title, name]
+            row = [title, name]
             for of in ("iid", "hard-ood"):
-                higher = Estimate.over_tasks(found.by_set[of].mean(0) - usual.by_set[of].mean(0))
-                told += [number(found.mean(of)), "" if found is usual else estimate(higher)]
+                higher = Estimate.over_tasks(cell.by_set[of].mean(0) - usual.by_set[of].mean(0))
+                row += [number(cell.mean(of)), "" if cell is usual else estimate(higher)]
             for to in ("ood", "hard-ood"):
-                smaller = "" if found is usual else estimate(Estimate.over_tasks(usual.gaps(to) - found.gaps(to)))
-                told += [estimate(found.gap(to)), smaller]
-            rows.append(told)
+                smaller = "" if cell is usual else estimate(Estimate.over_tasks(usual.gaps(to) - cell.gaps(to)))
+                row += [estimate(cell.gap(to)), smaller]
+            rows.append(row)
     sets = [text for of in ("iid", "hard-ood") for text in (f"Acc, {of}", "higher by")]
     gaps = [text for to in ("ood", "hard-ood") for text in (f"iid {MINUS} {to}", "smaller by")]
     return table(["backbone", "trained on", *sets, *gaps], rows)
 
 
-def curve_table(curves: Sequence[Curve], what: str) -> str:
-    """One row per network, one column per value, and the step from each value to the next."""
-    values = list(DIALS) if what == "dial" else [float(shot) for shot in ALL_SHOTS]
+def curve_table(curves: Sequence[Curve], quantity: str) -> str:
+    """Write one row per network, one column per value, and the step from each value to the next."""
+    values = list(DIALS) if quantity == "dial" else [float(shot) for shot in ALL_SHOTS]
     steps = list(itertools.pairwise(values))
-    header = [f"iid {MINUS} ood by {what}", *(f"{one:g}" for one in values), *(f"{a:g} to {b:g}" for a, b in steps)]
+    header = [
+        f"iid {MINUS} ood by {quantity}",
+        *(f"{value:g}" for value in values),
+        *(f"{a:g} to {b:g}" for a, b in steps),
+    ]
     rows = [
         [
             curve.name,
@@ -116,35 +119,37 @@ def curve_table(curves: Sequence[Curve], what: str) -> str:
 
 
 def stage_table() -> str:
-    """Tables 9 and 10: the gap from iid to ood after each block, by class means."""
+    """Write Tables 9 and 10: the gap from iid to ood after each block, by class means."""
     gaps, rows = stage_gaps(), []
     for title in BACKBONES.values():
         of_backbone = [
-            [title, model, *(estimate(told[shot]) for shot in SHOTS)] for of, model, told in gaps if of == title
+            [title, model, *(estimate(by_shot[shot]) for shot in SHOTS)]
+            for backbone, model, by_shot in gaps
+            if backbone == title
         ]
         rows += of_backbone or [[title, NOT_RUN, "", ""]]
     return table(["backbone", "model and block", f"iid {MINUS} ood, 1 shot", "5 shots"], rows)
 
 
 def geometry_table(geometry: dict[str, dict[str, Any]]) -> str:
-    """Tables 7 and 8: what mixing does to the length and direction of features."""
+    """Write Tables 7 and 8: how mixing changes the length and direction of features."""
     rows = [
         [
             model,
-            number(told["length"]["clean"]["mean"]),
-            _bounded(told["length"]["change"], 2),
-            f"{told['length']['p_recordings']:.0e}",
-            _bounded(told["ratio"], 3),
-            _bounded(told["cosine"]["change"], 3),
-            _bounded(told["others"]["clean"], 3),
-            _bounded(told["turn"], 1),
+            number(change["length"]["clean"]["mean"]),
+            _bounded(change["length"]["change"], 2),
+            f"{change['length']['p_recordings']:.0e}",
+            _bounded(change["ratio"], 3),
+            _bounded(change["cosine"]["change"], 3),
+            _bounded(change["others"]["clean"], 3),
+            _bounded(change["turn"], 1),
         ]
-        for model, told in geometry.items()
+        for model, change in geometry.items()
     ]
     length = ["length, clean", "change when mixed", "p", "mixed over clean, of the same item"]
     header = ["network", *length, "change of cosine", "to other classes", "turn in degrees"]
     return table(header, rows or [[NOT_RUN, *[""] * (len(header) - 1)]])
 
 
-def _bounded(told: dict[str, float], digits: int) -> str:
-    return f"{number(told['mean'], digits)} ±{(told['high'] - told['low']) / 2:.{digits}f}"
+def _bounded(change: dict[str, float], digits: int) -> str:
+    return f"{number(change['mean'], digits)} ±{(change['high'] - change['low']) / 2:.{digits}f}"

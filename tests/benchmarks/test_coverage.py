@@ -74,7 +74,9 @@ def test_unusual_worlds_have_their_truth(noise: Noise) -> None:
 
 def test_near_duplicates_are_told_by_their_source() -> None:
     random = np.random.default_rng(4)
-    told, untold = (UnusualWorld("twins", classes=6, sizes=(20, 20), per_source=2, told=one) for one in (True, False))
+    told, untold = (
+        UnusualWorld("twins", classes=6, sizes=(20, 20), per_source=2, known_sources=one) for one in (True, False)
+    )
     catalog, features = told.draw(told.draw_means(random), random)
     assert len(set(catalog.table.column("source").to_pylist())) == 6 * 10
     pairs = features.array.reshape(-1, 2, features.array.shape[1])

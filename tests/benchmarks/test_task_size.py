@@ -1,10 +1,10 @@
-"""The study of task size, in short: a U-shaped variance, its minimum, and half-widths that a plan foretells."""
+"""The study of task size, in short: a U-shaped variance, its minimum, and half-widths that a plan predicts."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.task_size import accuracies, exact_moments, foretell, gaussian_world, variance_of_mean
+from benchmarks.task_size import accuracies, exact_moments, gaussian_world, predict, variance_of_mean
 
 
 def test_exact_moments_are_those_of_simulated_tasks() -> None:
@@ -33,8 +33,8 @@ def test_the_best_number_of_queries_grows_with_the_shots() -> None:
     assert sorted(best) == best
 
 
-def test_a_plan_foretells_the_half_width_of_tasks_without_replacement() -> None:
-    rows = foretell(*gaussian_world(), "test", seeds=40)
+def test_a_plan_predicts_the_half_width_of_tasks_without_replacement() -> None:
+    rows = predict(*gaussian_world(), "test", seeds=40)
     assert [row.query for row in rows] == [1, 2, 5, 10, 15, 30]
     for row in rows:
-        assert row.foretold == pytest.approx(row.measured, rel=0.1), row
+        assert row.predicted == pytest.approx(row.measured, rel=0.1), row

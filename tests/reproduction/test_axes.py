@@ -6,7 +6,7 @@ import math
 
 import pytest
 from reproduction.sections.axes import axis_table, rank_table
-from reproduction.sections.fewstab import told_rank
+from reproduction.sections.fewstab import rank_text
 
 from shotproof.stats.intervals import Estimate
 
@@ -32,4 +32,4 @@ def test_a_correlation_has_an_interval_over_methods() -> None:
 
 @pytest.mark.parametrize("pairs", [[(1, 1), (2, 2), (3, 3), (4, 4)], [(1, 2), (2, 1), (3, 3)]])
 def test_where_it_has_none_none_is_told(pairs: list[tuple[float, float]]) -> None:
-    assert "[" not in told_rank(pairs)
+    assert "[" not in rank_text(pairs)

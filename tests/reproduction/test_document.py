@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from reproduction.document import RESULTS, all_pages, all_sections, derived
+from reproduction.document import RESULTS, all_pages, all_sections, fill_sections
 from reproduction.figures import FOLDER, write_figures
 
 
 @pytest.mark.parametrize("page", all_pages(), ids=lambda page: page.stem)
 def test_the_tables_are_those_that_are_derived(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert text == derived(text), "make reproduction writes them anew"
+    assert text == fill_sections(text), "make reproduction writes them anew"
 
 
 def test_every_derived_section_has_one_place() -> None:
@@ -25,7 +25,7 @@ def test_every_derived_section_has_one_place() -> None:
 
 def test_what_is_between_the_marks_is_replaced() -> None:
     text = "before\n<!-- reproduction:oops -->\n| wrong |\n<!-- /reproduction:oops -->\nafter\n"
-    assert derived(text) == (
+    assert fill_sections(text) == (
         f"before\n<!-- reproduction:oops -->\n{all_sections()['oops']}<!-- /reproduction:oops -->\nafter\n"
     )
 

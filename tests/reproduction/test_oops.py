@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reproduction.kept import read_kept
-from reproduction.sections.oops import DATA, Design, conclusion_table, data_table, designs, named
+from reproduction.sections.oops import DATA, Design, conclusion_table, data_table, designs, select_tasks
 
 from shotproof.stats.triples import CLOSED
 from tests.reproduction.test_kept import evaluated
@@ -24,8 +24,8 @@ def test_pairs_at_the_best_number_of_queries_are_compared_task_by_task() -> None
 def test_a_set_of_tasks_is_found_with_its_number_in_its_name_too() -> None:
     names = ["depletion-5way-5shot", "depletion-5way-5shot-27tasks", "depletion-5way-5shot-5query-55tasks"]
     kept = [evaluated(name, "a", "ncc", [[1, 2]]) for name in names]
-    assert [one.tasks for one in named(kept, "depletion-5way-5shot")] == names[:2]
-    assert [one.tasks for one in named(kept, "depletion-5way-5shot-5query")] == names[2:]
+    assert [one.tasks for one in select_tasks(kept, "depletion-5way-5shot")] == names[:2]
+    assert [one.tasks for one in select_tasks(kept, "depletion-5way-5shot-5query")] == names[2:]
 
 
 def test_what_was_not_run_is_said() -> None:

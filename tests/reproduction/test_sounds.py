@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from reproduction.kept import Table
-from reproduction.sections.sound_cells import BACKBONES, METHODS, SETS, Cell, Curve, Found, find_cell
+from reproduction.sections.sound_cells import BACKBONES, METHODS, SETS, Cell, Curve, SoundResults, find_cell
 from reproduction.sections.sound_statements import FAILS, HOLDS, OPEN, STATEMENTS, statement_table
 from reproduction.sections.sounds import accuracy_table, curve_table, stress_table
 
@@ -24,7 +24,7 @@ def cell(method: str, shot: int, *means: float, backbone: str = "conv64f") -> Ce
 
 
 def judged(statement: str, *cells: Cell) -> list[str]:
-    return STATEMENTS[statement](Found(cells=cells))
+    return STATEMENTS[statement](SoundResults(cells=cells))
 
 
 def test_seeds_are_the_rows_of_a_cell() -> None:
@@ -113,10 +113,10 @@ def rising(*means: float) -> dict[float, FloatArray]:
 
 def test_statements_about_curves() -> None:
     dial, level = STATEMENTS["the gap grows with the dial"], STATEMENTS["the gap levels off after 5 shots"]
-    assert dial(Found(dials=[Curve("a", rising(2, 9, 20), paired=True)])) == ["1 of 1", HOLDS]
-    assert dial(Found(dials=[Curve("a", rising(2, 20, 9), paired=True)]))[1] == FAILS
-    assert level(Found(shots=[Curve("a", rising(2, 14, 17), paired=False)]))[1] == HOLDS
-    assert level(Found(shots=[Curve("a", rising(2, 5, 17), paired=False)]))[1] == FAILS
+    assert dial(SoundResults(dials=[Curve("a", rising(2, 9, 20), paired=True)])) == ["1 of 1", HOLDS]
+    assert dial(SoundResults(dials=[Curve("a", rising(2, 20, 9), paired=True)]))[1] == FAILS
+    assert level(SoundResults(shots=[Curve("a", rising(2, 14, 17), paired=False)]))[1] == HOLDS
+    assert level(SoundResults(shots=[Curve("a", rising(2, 5, 17), paired=False)]))[1] == FAILS
     steps = curve_table([Curve("a", rising(2, 14, 17), paired=True)], "shots").splitlines()[2].split(" | ")
     assert steps[1].startswith("2.00 ±")
     assert steps[2] == "not run yet"  # at 3 shots
@@ -131,15 +131,15 @@ def test_statements_about_features() -> None:
 
     shorter = STATEMENTS["mixing shortens features"]
     turned = STATEMENTS["the cosine to the clean mean falls by less than 0.025"]
-    assert shorter(Found()) == ["not run yet", OPEN]
-    assert shorter(Found(geometry={"a": told(-0.8, 0.02)})) == ["1 of 1", HOLDS]
-    assert shorter(Found(geometry={"a": told(-0.8, 0.02), "b": told(0.2, 0.02)})) == [
+    assert shorter(SoundResults()) == ["not run yet", OPEN]
+    assert shorter(SoundResults(geometry={"a": told(-0.8, 0.02)})) == ["1 of 1", HOLDS]
+    assert shorter(SoundResults(geometry={"a": told(-0.8, 0.02), "b": told(0.2, 0.02)})) == [
         "1 of 2; 1 to the contrary",
         FAILS,
     ]
-    assert shorter(Found(geometry={"a": told(-0.05, 0.02)})) == ["0 of 1", OPEN]
-    assert turned(Found(geometry={"a": told(-0.8, 0.02)}))[1] == HOLDS
-    assert turned(Found(geometry={"a": told(-0.8, 0.03)}))[1] == FAILS
+    assert shorter(SoundResults(geometry={"a": told(-0.05, 0.02)})) == ["0 of 1", OPEN]
+    assert turned(SoundResults(geometry={"a": told(-0.8, 0.02)}))[1] == HOLDS
+    assert turned(SoundResults(geometry={"a": told(-0.8, 0.03)}))[1] == FAILS
 
 
 def test_stress_training_is_held_against_iid_training() -> None:
@@ -152,13 +152,13 @@ def test_stress_training_is_held_against_iid_training() -> None:
 
 
 def test_every_statement_of_the_paper_has_its_row() -> None:
-    assert len(statement_table(Found()).splitlines()) == 2 + len(STATEMENTS)
+    assert len(statement_table(SoundResults()).splitlines()) == 2 + len(STATEMENTS)
 
 
 def test_what_trainings_of_unequal_length_say_of_capacity_is_not_judged() -> None:
     ood = {"conv64f": 60, "resnet12": 50}
     cells = [cell("SimCLR", 5, 70, mean, 50, 65, backbone=backbone) for backbone, mean in ood.items()]
-    told, verdict = STATEMENTS["SimCLR gets worse with capacity"](Found(contrastive=cells))
+    told, verdict = STATEMENTS["SimCLR gets worse with capacity"](SoundResults(contrastive=cells))
     assert ", ResNet-12 after " in told
     assert verdict == "cannot be judged"
-    assert STATEMENTS["SimCLR gets worse with capacity"](Found()) == ["not run yet", "cannot be judged"]
+    assert STATEMENTS["SimCLR gets worse with capacity"](SoundResults()) == ["not run yet", "cannot be judged"]

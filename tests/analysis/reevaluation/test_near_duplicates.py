@@ -51,7 +51,7 @@ def test_small_and_equal_items_do_no_harm() -> None:
 
 def test_near_duplicates_that_nobody_has_told_widen_the_interval_as_told_ones_do() -> None:
     def compared(told: bool) -> Comparison:
-        world = UnusualWorld("twins", classes=8, sizes=(40, 40), per_source=2, told=told)
+        world = UnusualWorld("twins", classes=8, sizes=(40, 40), per_source=2, known_sources=told)
         random = np.random.default_rng(0)
         catalog, features = world.draw(world.draw_means(random), random)
         tasks = sample(catalog, "random", way=3, shot=2, query=5, tasks=300)

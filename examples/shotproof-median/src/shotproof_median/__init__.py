@@ -1,4 +1,4 @@
-"""A method of one's own, in a package of its own: nearest class median."""
+"""Custom method in a package of its own: nearest class median."""
 
 from dataclasses import dataclass
 
@@ -19,6 +19,6 @@ class NearestMedian(Method):
     norm: int = option(1, "the norm of the distances", choices=(1, 2))
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Support [B, n, d] with labels [B, n], query [B, m, d] to scores [B, m, way]."""
+        """Compute scores [B, m, way] from support [B, n, d] with labels [B, n] and query [B, m, d]."""
         of_class = [support.masked_fill((labels != c).unsqueeze(-1), torch.nan).nanmedian(1).values for c in range(way)]
         return -torch.cdist(query, torch.stack(of_class, 1), p=self.norm)

@@ -1,4 +1,4 @@
-"""An adaptation of one's own: all of the backbone takes gradient steps on each task's support, by class medians."""
+"""Custom adaptation: the whole backbone takes gradient steps on each task's support, by class medians."""
 
 from dataclasses import dataclass
 
@@ -26,9 +26,9 @@ class MedianSteps(sp.Adaptation):
     rate: float = option(0.01, "the learning rate", above=0)
 
     def adapted_scores(self, model: sp.Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        """Each task by itself, all at once: the network's own weights stay as they are."""
+        """Adapt to each task separately, all at once: the network's own weights stay unchanged."""
         embed = embedding_function(net)  # the network with other weights
-        start = {name: each.detach() for name, each in net.named_parameters() if name.startswith("backbone.")}
+        start = {name: weight.detach() for name, weight in net.named_parameters() if name.startswith("backbone.")}
 
         def scores(weights: dict[str, Tensor], support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
             vectors = embed(weights, torch.cat([support, query]))
@@ -41,14 +41,14 @@ class MedianSteps(sp.Adaptation):
             weights = start
             for _ in range(self.steps):
                 slopes = grad(loss)(weights, support, labels)
-                weights = {name: each - self.rate * slopes[name] for name, each in weights.items()}
+                weights = {name: weight - self.rate * slopes[name] for name, weight in weights.items()}
             return scores(weights, support, labels, query)
 
-        given: Tensor = vmap(of_task)(tasks.support, tasks.labels, tasks.query)
-        return given
+        scores_of_tasks: Tensor = vmap(of_task)(tasks.support, tasks.labels, tasks.query)
+        return scores_of_tasks
 
 
 def medians(vectors: Tensor, labels: Tensor, way: int) -> Tensor:
-    """The median of each class, [way, d], of vectors [n, d]."""
+    """Compute the median of each class, [way, d], from vectors [n, d]."""
     of_class = [vectors.masked_fill((labels != c)[:, None], torch.nan).nanmedian(0).values for c in range(way)]
     return torch.stack(of_class)

@@ -1,4 +1,4 @@
-"""A backbone of one's own: two convolutions."""
+"""Custom backbone: two convolutions."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class Tiny(Backbone):
     filters: int = option(16, "of each convolution", least=1)
 
     def network(self, channels: int) -> BackboneNetwork:
-        """The two convolutions."""
+        """Build the two convolutions."""
         return TinyNetwork(channels, self.filters)
 
 
@@ -34,6 +34,6 @@ class TinyNetwork(BackboneNetwork):
         self.first, self.second = stage(channels, 2), stage(filters, 4)
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        """Both maps."""
+        """Return both maps."""
         first = self.first(items)
         return [first, self.second(first)]

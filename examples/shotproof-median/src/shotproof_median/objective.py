@@ -1,4 +1,4 @@
-"""An objective of one's own: train a network for nearest class medians."""
+"""Custom objective: train a network for nearest class medians."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ class MedianNet(TaskObjective):
     scale: float = option(0.1, "the scale at the start", above=0)
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
-        """The scale."""
+        """Build the head, which is the learned scale."""
         head = nn.Module()
         head.scale = nn.Parameter(torch.tensor(self.scale))
         return head
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Support [B, n, d] with labels [B, n], query [B, m, d] to scores [B, m, way]."""
+        """Compute scores [B, m, way] from support [B, n, d] with labels [B, n] and query [B, m, d]."""
         of_class = [support.masked_fill((labels != c).unsqueeze(-1), torch.nan).nanmedian(1).values for c in range(way)]
         return -net.head.scale * torch.cdist(query, torch.stack(of_class, 1), p=1)
