@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from shotproof.cli.app import app
 from shotproof.pipeline.components import all_registries, option_rows, usage
+from shotproof.tasks.changed import Changed, Side
+from shotproof.tasks.sampler import sample
 from shotproof.training.training_recipes import RECIPES
+from tests.drawn_layers import draw_masked
 
 
 def run(*arguments: str) -> str:
@@ -90,3 +94,17 @@ def test_of_a_layout_the_license_and_the_citation_of_its_data_are_told() -> None
     assert "\nLicense: CC BY-NC 3.0" in told
     assert "\nCitation: " in told
     assert "License" not in run("show", "folder")
+
+
+def test_of_changed_tasks_it_is_told_what_is_changed(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, classes=3, items=6)
+    random = sample(catalog, "random", way=3, shot=1, query=2, tasks=4)
+    told: dict[Side, str] = {
+        "query": "changed query mixed-same in 24 items",
+        "both": "changed support mixed-same in 12",
+    }
+    for side, words in told.items():
+        sample(catalog, Changed(change="mixed-same", side=side), like=random).write(tmp_path / "tasks.parquet")
+        assert words in " ".join(run("show", str(tmp_path / "tasks.parquet")).split())
+    random.write(tmp_path / "tasks.parquet")
+    assert "changed query" not in " ".join(run("show", str(tmp_path / "tasks.parquet")).split())

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from shotproof.core.errors import InputError
 from shotproof.pipeline.explorer import read_site, write_site
+from tests.changed_run import make_changed_run
 from tests.explored_run import write_run
 from tests.report_files import make_catalog, make_tasks
 
@@ -46,3 +48,21 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     make_tasks(catalog).write(tmp_path / "tasks.parquet")
     with pytest.raises(InputError, match="no results for its task sets"):
         read_site(tmp_path)
+
+
+def test_changed_items_are_shown_as_the_classifier_saw_them(tmp_path: Path) -> None:
+    run = make_changed_run(tmp_path / "pictures", tasks=3)
+    site = read_site(run.write(tmp_path / "run"))
+    names = [task_set.name for task_set in site.sets]
+    part = json.loads(site.content(f"data/{names.index('mixed-rival, 3-way 2-shot')}/tasks-0.json") or b"")
+    rows = {name: row for name, row, _ in part["items"].values()}
+    changed = {name for name in rows if "@ mixed-rival(" in name}
+    queries = run.of("mixed-rival").shown("query").to_pylist()
+    assert changed == set(queries)
+    first = queries[0]
+    before = run.catalog.items.index(first.partition(" @ ")[0])
+    assert site.content(f"items/0/{rows[first]}.jpg") not in (None, site.content(f"items/0/{before}.jpg"))
+    assert all(row is not None for row in rows.values())
+    (tmp_path / "pictures" / run.catalog.table.column("path")[before].as_py()).write_text("broken")
+    reread = read_site(tmp_path / "run")
+    assert reread.content(f"items/0/{rows[first]}.jpg") is None

@@ -21,6 +21,7 @@ from shotproof.core.errors import InputError
 from shotproof.pipeline.verify import verify
 from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import Estimate, Spread
+from tests.changed_run import make_changed_run
 from tests.drawn_cards import make_card as drawn_card
 from tests.drawn_cards import with_estimates
 
@@ -261,3 +262,24 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
         verify([])
     refused = invoke(folder / "tasks-random.parquet")
     assert "catalog.parquet that the tasks were drawn from" in str(refused.exception)
+
+
+def test_a_run_with_changed_items_is_recomputed(tmp_path: Path) -> None:
+    folder = make_changed_run(tmp_path / "pictures", tasks=6).write(tmp_path / "run")
+    checked = verify(folder, sample=3)
+    assert not checked.problems
+    assert not checked.open
+    found = sp.TaskSet.read(folder / "tasks-4.parquet")
+    rows = found.table.to_pylist()
+    rows[0]["query_change"][0] = "blur(severity=1)"
+    sp.TaskSet(pa.Table.from_pylist(rows, found.table.schema), found.record).write(folder / "tasks-4.parquet")
+    assert any("has the change 'blur(severity=1)'" in problem for problem in verify(folder, sample=3).problems)
+
+
+def test_changed_tasks_must_be_those_that_they_name(tmp_path: Path) -> None:
+    run = make_changed_run(tmp_path / "pictures", tasks=6)
+    blurred = run.of("blur")
+    fewer = sp.TaskSet(blurred.table.slice(3), blurred.record)
+    problems = verify([fewer, run.tasks[0], run.catalog]).problems
+    assert any("its items are not those of the task set" in problem for problem in problems)
+    assert not verify([blurred, run.tasks[0], run.catalog]).problems

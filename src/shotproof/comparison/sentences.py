@@ -233,10 +233,14 @@ def _companion_sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _intervals_of_skilled(verdict: Verdict, group: Group) -> list[Interval]:
-    """Return the numbers of the classifiers with skill in a group, under the interval of the verdict."""
+    """Return the numbers of the classifiers with skill in a group, under the interval of the verdict.
+
+    Empty if there is no interval: tasks on which a classifier always does equally well have none.
+    """
     rows = [row for name in (*verdict.losing, *verdict.gaining, *verdict.unclear) if (row := group.row(name))]
     intervals = [row.intervals[verdict.metric].get(verdict.covers) for row in rows]
-    return [interval for interval in intervals if interval and interval.has_mean and not interval.refused]
+    with_mean = [interval for interval in intervals if interval and interval.has_mean]
+    return [] if all(interval.refused for interval in with_mean) else with_mean
 
 
 def _shows_background_alone(verdict: Verdict) -> bool:
@@ -683,7 +687,10 @@ def _loses_little(axis: CardAxis) -> bool:
 
 
 def _axis_names(axes: Sequence[CardAxis]) -> str:
-    return listed([axis.name for axis in axes]) if axes else "no axis"
+    changed = [axis for axis in axes if axis.axis == CHANGES]
+    if len(changed) <= _NAMED:
+        return listed([axis.name for axis in axes]) if axes else "no axis"
+    return listed([*(axis.name for axis in axes if axis.axis != CHANGES), f"{len(changed)} changes"])
 
 
 def _card_intervals(card: Card) -> str:

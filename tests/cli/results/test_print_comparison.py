@@ -15,6 +15,7 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.results.evaluated import METRICS
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
+from tests.changed_run import make_changed_run
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 
@@ -111,3 +112,18 @@ def test_seeds_and_detectors_are_printed(tmp_path: Path) -> None:
     assert any(line.startswith("fewstab [captions] ") and told in line for line in lines)
     agreement = "fewstab with captions and with photometric: Spearman's correlation 1.00 over 4 classifiers."
     assert f"3-way 1-shot tasks, {agreement}" in result.output
+
+
+def test_many_changes_are_one_table(tmp_path: Path) -> None:
+    folder = make_changed_run(tmp_path / "pictures", tasks=10).write(tmp_path / "run")
+    names = [str(file) for file in sorted(folder.glob("results-*.parquet"))]
+    result = CliRunner().invoke(app, ["compare", *names])
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    table = lines.index(next(line for line in lines if line.startswith("change severity against")))
+    first = [line.split()[:3] for line in lines[table + 2 : table + 9]]
+    mixed = ["only-background", "mixed-same", "mixed-rival"]
+    assert [words[0] for words in first] == ["unchanged", *mixed, "blur", "blur", "noise"]
+    assert [words[1:3] for words in first if words[0] == "blur"] == [["3", "unchanged"], ["5", "unchanged"]]
+    assert sum(line.startswith("change severity against") for line in lines) == 1
+    assert not any("Acc blur" in line for line in lines)

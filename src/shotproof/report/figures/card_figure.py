@@ -41,7 +41,8 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
     lost = Box(accuracy.right + 24, top, accuracy.right + 24 + panel, bottom)
     metric = card.metric
     accuracy_scale = Scale(0, 100, accuracy.left, accuracy.right)
-    shares = [share for axis in card.stresses if (share := axis.estimates["skill_lost"][metric]).has_mean]
+    losses = [axis for axis in card.stresses if not is_background_alone(axis.name)]
+    shares = [share for axis in losses if (share := axis.estimates["skill_lost"][metric]).has_mean]
     lost_scale = Scale.around([0.0, *(end for share in shares for end in ends(share))], lost.left, lost.right, 0.04)
     parts = [
         *x_axis(accuracy_scale, accuracy, "accuracy (%)" if metric == "acc" else "worst-class accuracy (%)"),
@@ -78,7 +79,7 @@ def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[
 
 def _lost_marks(card: Card, axis: CardAxis, scale: Scale, frame: Box, y: float) -> list[Markup]:
     share = axis.number("skill_lost", card.metric)
-    if share is None or not share.has_mean:
+    if share is None or not share.has_mean or is_background_alone(axis.name):
         return []
     losses = [
         (baseline, baseline.skill_lost[card.metric])
