@@ -88,7 +88,7 @@ class Data:
     """Data files of items and features.
 
     families: whether species of birds are grouped by the last word of their names: the 20 largest, 100 items of each
-    dimensions: how many principal components of the scaled features are kept, for speed; None keeps all features as they are
+    dimensions: number of principal components of the scaled features to keep, for speed; None keeps all features
     """
 
     catalog: Path
