@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import soundfile
+from PIL import Image
 
 import shotproof as sp
 from shotproof.models.objective import objectives
@@ -79,6 +80,18 @@ def _archive(files: PageFiles, path: Path) -> None:
 
 def _catalog(files: PageFiles, path: Path) -> None:
     sp.read_layout(files.made("birds"), "folder").write(path)
+
+
+def _masks(files: PageFiles, path: Path) -> None:
+    """Write one mask for each picture: the middle of it."""
+    catalog = files.read("catalog")
+    assert isinstance(catalog, sp.Catalog)
+    for item in catalog.items:
+        file = (path / item).with_suffix(".png")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        mask = Image.new("1", (16, 16))
+        mask.paste(1, (4, 4, 12, 12))
+        mask.save(file)
 
 
 def _features(encoder: str, page: str = "") -> Callable[[PageFiles, Path], None]:
@@ -167,6 +180,7 @@ FILES: dict[str, Maker] = {
     "birds-results": _run,
     "birds-profile": _profile,
     "submissions": _submissions,
+    "silhouettes": _masks,
     "rfs.model": _network,
     "ESC-50": _sounds,
 }
