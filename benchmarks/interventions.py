@@ -6,7 +6,8 @@ An item is a foreground, which tells its class, and a background, whose place is
 encoder adds the background times a dial; cutting and pasting adds noise of its own to each changed item. At a dial of 0
 the encoder sees no background: any loss from mixed-same to mixed-random or mixed-rival that a comparison claims is
 wrong, and with the background alone it must be at chance. The truth is the loss on thousands of tasks of ever new
-items of the same classes, simulated without the library. Comparisons are made as a user makes them, with the `images` interval.
+items of the same classes, simulated without the library. Comparisons are made as a user makes them, with the `images`
+interval.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ def changes_last(verdicts: Sequence[Verdict]) -> list[Verdict]:
     blocks = [verdict.block for verdict in verdicts]
 
     def order(verdict: Verdict) -> tuple[float, ...]:
-        block = next(index for index, one in enumerate(blocks) if one is verdict.block)
-        return (block, 1, *_importance(verdict)) if verdict.loss.axis == AXIS else (block, 0)
+        position = next(index for index, block in enumerate(blocks) if block is verdict.block)
+        return (position, 1, *_importance(verdict)) if verdict.loss.axis == AXIS else (position, 0)
 
     return sorted(verdicts, key=order)
 
@@ -34,8 +34,8 @@ def companions(block: Block, loss: Loss) -> list[Loss]:
 
 def without_companions(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Leave out the verdicts that are told beside another one."""
-    told = [companion for verdict in verdicts for companion in companions(verdict.block, verdict.loss)]
-    return [verdict for verdict in verdicts if all(verdict.loss is not loss for loss in told)]
+    reported_beside = [companion for verdict in verdicts for companion in companions(verdict.block, verdict.loss)]
+    return [verdict for verdict in verdicts if all(verdict.loss is not loss for loss in reported_beside)]
 
 
 def _importance(verdict: Verdict) -> tuple[int, float]:

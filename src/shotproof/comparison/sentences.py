@@ -173,7 +173,9 @@ def _select_verdicts(comparison: Comparison) -> list[Verdict]:
         others = [verdict for verdict in selected if verdict.loss.axis != CHANGES]
         ordered = [*others, *reversed(changed)]
         selected = list({(verdict.block.design, verdict.loss.axis): verdict for verdict in ordered}.values())
-        selected += [verdict for verdict in changed if verdict.losing and all(verdict is not one for one in selected)]
+        selected += [
+            verdict for verdict in changed if verdict.losing and all(verdict is not other for other in selected)
+        ]
     return selected[:room]
 
 

@@ -107,7 +107,7 @@ def make_gallery(tasks: Sequence[GalleryTask], album: Album, only: Collection[Cl
     with current_runtime().progress_bar("thumbnails", len(tasks)) as advance:
         for task, catalog in zip(tasks, catalogs, strict=True):
             rows = _rows(task)
-            items = [item for row in rows for side in SIDES for item in (*row[side], *_shown(row, side))]
+            items = [item for row in rows for side in SIDES for item in (*row[side], *_shown_names(row, side))]
             if not shown_tasks or album.has_room_for(items, catalog):
                 shown_tasks.append(_show_task(task, catalog, rows, classifiers, album))
             advance(1)
@@ -120,14 +120,16 @@ def _with_changed_items(tasks: Sequence[GalleryTask]) -> list[Catalog]:
     pairs: dict[str, list[tuple[str, str]]] = {}
     for task in changed:
         for row, side in itertools.product(_rows(task), SIDES):
-            own = zip(row[side], row.get(change_column(side)) or [UNCHANGED_ITEM] * len(row[side]), strict=True)
-            pairs.setdefault(task.catalog.digest, []).extend(own)
+            items_and_changes = zip(
+                row[side], row.get(change_column(side)) or [UNCHANGED_ITEM] * len(row[side]), strict=True
+            )
+            pairs.setdefault(task.catalog.digest, []).extend(items_and_changes)
     catalogs = {task.catalog.digest: task.catalog for task in changed}
     catalogs = {digest: with_shown_changes(catalogs[digest], pairs[digest]) for digest in catalogs}
     return [catalogs[task.catalog.digest] if task.chosen.answered.tasks.is_changed else task.catalog for task in tasks]
 
 
-def _shown(row: dict[str, Any], side: str) -> list[str]:
+def _shown_names(row: dict[str, Any], side: str) -> list[str]:
     """Return the names of the items of one side as they are shown to the classifier."""
     spellings = row.get(change_column(side))
     if spellings is None:
@@ -154,8 +156,8 @@ def _show_task(
             catalog.class_names.get(row["label"], row["label"]),
             row["attribute"],
             kind,
-            album.thumbnails(_shown(row, "support"), catalog, column),
-            album.thumbnails(_shown(row, "query"), catalog, column),
+            album.thumbnails(_shown_names(row, "support"), catalog, column),
+            album.thumbnails(_shown_names(row, "query"), catalog, column),
             album.thumbnails(row["query"], catalog, column) if is_changed else None,
         )
         for row in rows
