@@ -5,17 +5,23 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 import torch
 
 import shotproof as sp
+from shotproof.catalog.changed_catalog import with_changes
+from shotproof.changes.change import changes
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.options import option
 from shotproof.learners.adaptation.finetune import Finetune
 from shotproof.results.origin import Origin
+from shotproof.tasks.changed import Variants
+from tests.drawn_layers import draw_masked
 from tests.small_networks import SMALL, write_world
 
 COUNTS = ["task", "slot", "label", "n_query", "n_correct", "missed"]
@@ -59,6 +65,18 @@ def test_neither_batches_nor_the_other_tasks_change_a_count(world: sp.Catalog, m
         assert parts.table.equals(whole.table)
     first = sp.evaluate(tasks.first(2), catalog=world, model=model, methods="anil")
     assert first.table.select(COUNTS).equals(whole.table.slice(0, 6).select(COUNTS))
+
+
+def test_a_background_may_be_of_an_item_that_no_task_has(model: sp.Model, tmp_path: Path) -> None:
+    masked = draw_masked(tmp_path, classes=3, items=4)
+    tasks = sp.sample(masked, "random", way=3, shot=1, query=1, tasks=1)
+    changed = sp.sample(masked, "changed(change='mixed-same')", like=tasks)
+    variants = Variants.of(changed, masked)
+    both = with_changes(masked, [(variants.items, variants.changes)])
+    shown = {changes.make(spelling).plate for spelling in changed.changes("query").to_pylist()}
+    assert shown - set(pc.list_flatten(tasks.table["query"]).to_pylist())
+    results = sp.evaluate(changed, catalog=both, model=model, methods="anil")
+    assert sum(results.table["n_query"].to_pylist()) == 3
 
 
 def test_what_many_tasks_will_take_is_told_by_the_first(

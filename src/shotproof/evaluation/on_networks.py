@@ -133,14 +133,13 @@ class NetworkEvaluation:
     def __init__(self, tasks: TaskSet, catalog: Catalog, model: Model, seeds: IntArray, runtime: Runtime) -> None:
         rows = catalog.rows_of(items_of(tasks), "tasks")
         unique_rows, position = np.unique(rows, return_inverse=True)
-        items = Catalog(catalog.table.take(unique_rows), catalog.root, catalog.record)
         support, query = parts_of(tasks, position)
         self.model, self.runtime, self.seeds = model, runtime, seeds
         self.arrays = TaskArrays(np.diff(tasks.starts), support, query, np.empty((0, 0)))
         self.threads = torch.get_num_threads()  # the same on every worker: the last digits of scores may depend on it
         if not runtime.remote:
             choose_device(runtime.device)  # before anything is decoded
-        self.store = ItemStore.of(items, model.preprocessing, runtime)
+        self.store = ItemStore.of(catalog, model.preprocessing, runtime, unique_rows)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("device", "items", "net")}

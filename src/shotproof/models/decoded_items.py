@@ -18,6 +18,7 @@ from torch import Tensor
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.item_files import item_digests, item_files
+from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, UnreadableItem, is_out_of_memory
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.numpy_files import BROKEN
@@ -43,8 +44,16 @@ class ItemStore:
     key: str
 
     @classmethod
-    def of(cls, catalog: Catalog, preprocessing: Preprocessing, runtime: Runtime) -> ItemStore:
+    def of(
+        cls, catalog: Catalog, preprocessing: Preprocessing, runtime: Runtime, rows: IntArray | None = None
+    ) -> ItemStore:
         """Decode the items, or read them from the cache.
+
+        Args:
+            catalog: items, with all that changed ones are made of
+            preprocessing: preprocessing of the items
+            runtime: where and how to compute
+            rows: rows of the items to decode; None is all
 
         Raises:
             UnreadableItem: a file cannot be read.
@@ -52,15 +61,17 @@ class ItemStore:
         """
         if not len(catalog):
             raise InputError("the catalog has no items")
-        files = item_files(catalog)
+        files, items = item_files(catalog), catalog.item_column
+        if rows is not None:
+            files, items = [files[row] for row in rows], items.take(pa.array(rows))
         digests = item_digests(files, runtime).to_pylist()
         key = hashlib.sha256("\0".join([preprocessing.fingerprint, *digests]).encode()).hexdigest()[:32]
         path = None if runtime.cache is None else runtime.cache / "items" / f"{key}.npy"
-        shape = (len(catalog), *preprocessing.stored_shape)
+        shape = (len(items), *preprocessing.stored_shape)
         values = _map_cached(path, shape, preprocessing)
         if values is None:
             values = _decode_all(files, shape, preprocessing, path, runtime)
-        return cls(catalog.item_column, values, key)
+        return cls(items, values, key)
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Return the row of each item. Raise Mismatch if an item is missing."""
