@@ -11,6 +11,7 @@ ALL = [
     "evaluation",
     "heads",
     "finished",
+    "change_cost",
     "calibration",
     "task_size",
     "coverage",

@@ -10,11 +10,11 @@ import shotproof
 ROOT = Path(shotproof.__file__).parent
 UNSAFE = {"eval", "exec", "compile", "pickle.load", "pickle.loads", "joblib.load", "torch.load", "np.load", "system"}
 KNOWN = {
-    ("core/runtime/carried.py", "pickle.load"): "what the parent process has sent, or who uses the cluster",
+    ("core/runtime/shared_state.py", "pickle.load"): "what the parent process has sent, or who uses the cluster",
     ("core/runtime/ray.py", "pickle.loads"): "what a worker of the user's cluster has sent",
     ("core/runtime/ray_worker.py", "pickle.loads"): "what the user of the cluster has sent",
     ("core/runtime/worker.py", "pickle.loads"): "what the parent process has sent",
-    ("core/runtime/carried.py", "pickle.loads"): "what a worker of this process has sent",
+    ("core/runtime/shared_state.py", "pickle.loads"): "what a worker of this process has sent",
     ("learners/custom/code.py", "exec"): "code that the user trusts",
     ("learners/custom/code.py", "compile"): "code that the user trusts",
     ("features/encoders/lite0.py", "torch.load"): "by weights_only",

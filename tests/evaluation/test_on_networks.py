@@ -82,7 +82,7 @@ def test_a_background_may_be_of_an_item_that_no_task_has(model: sp.Model, tmp_pa
 def test_what_many_tasks_will_take_is_told_by_the_first(
     world: sp.Catalog, model: sp.Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("shotproof.evaluation.on_networks.WORTH_TELLING", 0.0)
+    monkeypatch.setattr("shotproof.evaluation.on_networks.WORTH_REPORTING", 0.0)
     with caplog.at_level(logging.INFO, "shotproof"):
         sp.evaluate(drawn(world, tasks=5), catalog=world, model=model, methods=["anil", "anil(rate=0.1)"])
         sp.evaluate(drawn(world, tasks=1), catalog=world, model=model, methods="anil")

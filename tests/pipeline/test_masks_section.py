@@ -57,7 +57,7 @@ def test_a_run_cuts_first_and_leaves_out_what_has_no_mask(data: Path) -> None:
     dry = run(file, dry_run=True)
     assert not (data / "out").exists()
     told: list[str] = []
-    first = run(file, tell=told.append)
+    first = run(file, log=told.append)
     assert set(up_to_results(dry.made)) <= set(first.made)
     (folder,) = (name for name in first.made if name.startswith("masks-"))
     assert any(line.startswith("masks ") and "1 of 16 images left out" in line for line in told)

@@ -24,7 +24,7 @@ from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.results.origin import Origin
 from shotproof.results.results import Results
-from shotproof.tasks.changed import MOST_VARIANTS, Changed, Plates, Variants
+from shotproof.tasks.changed import Changed, Plates, Variants
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import SIDES, TaskSet, TaskShape
@@ -35,8 +35,10 @@ DESIGN: dict[str, Any] = {"way": 3, "shot": 2, "query": 3}
 MIXED = ("mixed-same", "mixed-random", "mixed-rival")
 
 
-def catalog_of(classes: int = 5, items: int = 8, per_source: int = 1, without: tuple[str, ...] = ()) -> Catalog:
-    """Images with masks, but for those `without`; so many in a row share a source."""
+def catalog_of(
+    classes: int = 5, items: int = 8, per_source: int = 1, without: tuple[str, ...] = (), contexts: int = 0
+) -> Catalog:
+    """Images with masks, but for those `without`; so many in a row share a source, and contexts take turns."""
     names = [f"class{c}/{i}.png" for c in range(classes) for i in range(items)]
     columns = {
         "item": names,
@@ -46,6 +48,8 @@ def catalog_of(classes: int = 5, items: int = 8, per_source: int = 1, without: t
         MASK: [None if name in without else f"masks/{name}" for name in names],
         "source": [f"source{number // per_source}" for number in range(len(names))],
     }
+    if contexts:
+        columns["context"] = [f"place{number % contexts}" for number in range(len(names))]
     return Catalog(pa.table(columns))
 
 
@@ -138,6 +142,46 @@ def test_plates_follow_their_rules(change: str, per_source: int) -> None:
     assert len(plates) > 20
 
 
+@pytest.mark.parametrize("change", ["mixed-same", "mixed-rival"])
+def test_backgrounds_of_a_class_are_from_the_context_that_its_supports_plant(change: str) -> None:
+    catalog = catalog_of(items=20, contexts=4)
+    context = dict(zip(catalog.items, catalog.table.column("context").to_pylist(), strict=True))
+    like = sample(catalog, "iid", way=3, shot=2, query=3, tasks=40)
+    tasks = changed(catalog, changed(catalog, like, "mixed-same"), change)
+    rows = tasks.table.to_pylist()
+    planted = {(row["task"], row["label"]): row["attribute"] for row in rows}
+    label = dict(zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True))
+    for row in rows:
+        assert {context[item] for item in row["support"]} == {row["attribute"]}
+        for spelling in row["query_change"]:
+            plate = changes.make(spelling).plate  # type: ignore[attr-defined]
+            assert context[plate] == planted[row["task"], label[plate]]
+    assert check_tasks(tasks, catalog) == []
+    variants = Variants.of(tasks, catalog)
+    assert variants.is_complete
+    spellings = tasks.changes("query")
+    assert spellings is not None
+    asked = pairs_of(pc.list_flatten(tasks.table.column("query")), spellings)
+    assert asked <= pairs_of(variants.items, variants.changes)
+
+    # Random tasks plant nothing: their backgrounds are from any context of the class.
+    free = changed(catalog, sample(catalog, "random", way=3, shot=2, query=3, tasks=40), change)
+    places = {
+        context[changes.make(spelling).plate]  # type: ignore[attr-defined]
+        for row in free.table.to_pylist()
+        for spelling in row["query_change"]
+        if row["label"] == "class0"
+    }
+    assert places == {"place0", "place1", "place2", "place3"}
+
+
+def test_a_context_with_too_few_backgrounds_is_named() -> None:
+    catalog = catalog_of(items=8, contexts=4)
+    like = sample(catalog, "iid(hard_ood=False)", way=3, shot=1, query=1, tasks=4)
+    with pytest.raises(InsufficientData, match=r"class 'class\d' has 2 items with a background in context 'place\d'"):
+        changed(catalog, like, "mixed-same")
+
+
 @pytest.mark.parametrize("per_source", [1, 4])
 def test_every_item_of_another_source_is_as_likely_where_any_may_be(per_source: int) -> None:
     catalog = catalog_of(classes=3, items=8, per_source=per_source)
@@ -146,7 +190,7 @@ def test_every_item_of_another_source_is_as_likely_where_any_may_be(per_source: 
     for seed in range(100):
         change = changes.make(f"mixed-random(seed={seed})")
         assert isinstance(change, BackgroundChange)
-        items, spellings = Plates.of(catalog, change).every_variant()
+        items, spellings = Plates.of(catalog, change).every_variant(np.array([-1]))
         for item, spelling in pairs_of(items, spellings):
             plate = changes.make(spelling)
             assert isinstance(plate, BackgroundChange)
@@ -259,8 +303,14 @@ def test_classes_with_too_few_plates_do_no_harm_where_tasks_have_none_of_them(ch
 
 def test_variants_beyond_the_limit_are_those_of_the_tasks() -> None:
     catalog = catalog_of(classes=40, items=10)
-    assert 2 * 39 * len(catalog) > MOST_VARIANTS
-    tasks = changed(catalog, sample(catalog, "random", **DESIGN, tasks=4), "mixed-rival")
+    like = sample(catalog, "random", **DESIGN, tasks=4)
+    count = 2 * 39 * len(catalog)
+    assert count > Changed().most_items
+    enough = changed(catalog, like, "mixed-rival", most_items=count)
+    assert Variants.of(enough, catalog).is_complete
+    assert len(Variants.of(enough, catalog).items) == count
+    tasks = changed(catalog, like, "mixed-rival")
+    assert tasks.digest == enough.digest
     variants = Variants.of(tasks, catalog)
     assert not variants.is_complete
     spellings = tasks.changes("query")

@@ -208,7 +208,7 @@ def test_what_a_long_training_will_take_is_told_while_it_runs(
     world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(costs, "TRIAL_SECONDS", 0.0)
-    monkeypatch.setattr(costs, "WORTH_TELLING", 0.0)
+    monkeypatch.setattr(costs, "WORTH_REPORTING", 0.0)
     with caplog.at_level(logging.INFO, "shotproof"):
         sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
     (told,) = caplog.messages

@@ -96,7 +96,7 @@ def _run_sounds(output: Path, verbose: bool) -> None:
     for folder, dial in folders.items():
         with _step("mixing", f"backgrounds at a = {dial:g} into {folder}"):
             mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
-        run(folder / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
+        run(folder / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     page = output / "report.html"
     study = Study.of(folders)
     study.report(page, title="Shotproof demo: sounds with backgrounds")
@@ -131,7 +131,7 @@ def _run_networks(output: Path, verbose: bool) -> None:
         with _step("training", f"{name}, {count} of {world.train_classes} classes with a shortcut"):
             tied = replace(world, items=40, shortcut_classes=count)
             _train(tied.write(folder, "train"), output / name, _TRAINING)
-    study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
+    study = run(output / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     print_comparison(study.compare(), brief=True)
     say(f"report: {study.page}")
 
@@ -204,7 +204,7 @@ def _run_scenes(output: Path, verbose: bool) -> None:
         with _step("training", f"{name}, on animals {where}"):
             training_catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
             _train(training_catalog, output / f"{name}.model", _SCENES_TRAINING)
-    study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
+    study = run(output / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     _print_summary(study.compare(), study.inputs)
     experiment = output / "experiment.toml"
     say(

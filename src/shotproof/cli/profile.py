@@ -103,7 +103,7 @@ def profile(
             quick=quick,
             skip_bad=skip_bad,
             verbose=verbose,
-            tell=lambda line: say(line, err=True),
+            log=lambda line: say(line, err=True),
         )
     if as_json:
         print_json(result.card.to_json())

@@ -111,7 +111,7 @@ def run(
             trust=consent,
             made_by=made_by,
             verbose=verbose,
-            tell=lambda line: say(line, err=True),
+            log=lambda line: say(line, err=True),
         )
     if dry_run:
         return
@@ -179,7 +179,7 @@ def _run_bundle(
                 method=next(iter(methods), None),
                 trust=agreed,
                 verbose=verbose,
-                tell=lambda line: say(line, err=True),
+                log=lambda line: say(line, err=True),
             ),
         )
     if as_json:

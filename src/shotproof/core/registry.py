@@ -19,7 +19,7 @@ from typing import Any, Generic, Self, TypeVar
 from shotproof.core.declared import declared
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component, object_schema
-from shotproof.core.runtime.carried import carry
+from shotproof.core.runtime.shared_state import share_state
 from shotproof.core.spelling import parse_spelling
 from shotproof.core.trust import Reach, require_trust, table_text, trusting
 
@@ -229,7 +229,7 @@ def _restore(registered: dict[str, dict[str, Any]]) -> None:
             registries[kind]._added.update(added)
 
 
-carry("registries", _registered, _restore)
+share_state("registries", _registered, _restore)
 
 
 def registered_name(component: type[Component]) -> str:

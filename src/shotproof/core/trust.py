@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.runtime.carried import carry
+from shotproof.core.runtime.shared_state import share_state
 from shotproof.core.storage.places import absolute
 
 P = ParamSpec("P")
@@ -232,4 +232,4 @@ def _restore(granted: _Granted) -> None:
     _granted.set(granted)
 
 
-carry("trust", _granted.get, _restore)
+share_state("trust", _granted.get, _restore)

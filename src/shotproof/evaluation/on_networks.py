@@ -18,10 +18,10 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.records import FeaturesRecord, Source
-from shotproof.core.runtime.carried import compute_in_threads
 from shotproof.core.runtime.devices import choose_device, keep_freed_memory
-from shotproof.core.runtime.progress import WORTH_TELLING, cost_note
+from shotproof.core.runtime.progress import WORTH_REPORTING, cost_note
 from shotproof.core.runtime.runtime import Runtime, current_runtime
+from shotproof.core.runtime.shared_state import compute_in_threads
 from shotproof.evaluation.backends import Backend, Predictions, task_seeds
 from shotproof.evaluation.batch_engine import split_to_fit
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
@@ -200,7 +200,7 @@ class NetworkEvaluation:
 
     def _log_cost(self, method: Adaptation, tasks: int, seconds: float) -> None:
         """Log the expected cost of all tasks, if it is worth telling."""
-        if seconds >= WORTH_TELLING:
+        if seconds >= WORTH_REPORTING:
             logger.info("%s", cost_note(f"method '{method}'", seconds, self.device.type, f"{tasks:,} tasks"))
 
     def accuracies(self, methods: Sequence[Adaptation]) -> list[float]:

@@ -38,7 +38,7 @@ def view(
     port: int | None = None,
     open_page: bool = True,
     export: str | Path | None = None,
-    tell: Callable[[str], None] = print,
+    log: Callable[[str], None] = print,
 ) -> None:
     """Show every task of a run in a browser, served to this machine only until Ctrl-C; or write static files.
 
@@ -47,7 +47,7 @@ def view(
         port: port on this machine, by default 8421; 0 means any free port
         open_page: whether to open the page in a browser
         export: folder for static files; nothing is served if it is given
-        tell: called with the address, or with a summary of what was written
+        log: called with the address, or with a summary of what was written
 
     Returns:
         None, after Ctrl-C or once all files are written.
@@ -63,17 +63,17 @@ def view(
         >>> results = sp.evaluate(tasks, features, "ncc")
         >>> for name, table in {"catalog": catalog, "tasks": tasks, "results": results}.items():
         ...     table.write(folder / f"{name}.parquet")
-        >>> sp.view(folder, export=folder / "page", tell=lambda line: None)
+        >>> sp.view(folder, export=folder / "page", log=lambda line: None)
         >>> (folder / "page" / "index.html").is_file()
         True
     """
     site = read_site(folder)
     if export is not None:
         files = write_site(site, Path(export))
-        tell(f"{export}: {files:,} files for any web server, e.g. python -m http.server -d {export}")
+        log(f"{export}: {files:,} files for any web server, e.g. python -m http.server -d {export}")
         return
     with ExplorerServer(site, PORT if port is None else port) as server:
-        tell(f"{server.url} (press Ctrl-C to stop)")
+        log(f"{server.url} (press Ctrl-C to stop)")
         if open_page:
             webbrowser.open(server.url)
         with contextlib.suppress(KeyboardInterrupt):

@@ -45,7 +45,7 @@ from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.report import check_page_name, write_compared
 from shotproof.pipeline.steps.experiment_steps import ExperimentSteps
 from shotproof.pipeline.steps.owner import Owner
-from shotproof.pipeline.steps.steps import ComparedBy, Steps, Tell
+from shotproof.pipeline.steps.steps import ComparedBy, Log, Steps
 from shotproof.results.evaluated import Classifier
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import Sampler, samplers
@@ -80,7 +80,7 @@ class Study:
         folder: folder for files; by default nothing is written
         seed: random seed of the methods
         on_error: what to do with unreadable files: `raise` or `skip`
-        tell: called with one line per step
+        log: called with one line per step
         runtime: runtime settings
 
     Raises:
@@ -112,7 +112,7 @@ class Study:
         folder: str | Path | None = None,
         seed: int = 0,
         on_error: OnError = "raise",
-        tell: Tell = lambda line: None,
+        log: Log = lambda line: None,
         runtime: Runtime | None = None,
     ) -> None:
         catalog = _read_data(data, layout, splits)
@@ -159,7 +159,7 @@ class Study:
         owner = None
         if output_folder is not None:
             owner = Owner.of(experiment) if experiment.root else Owner("", "", f"catalog {catalog.digest}")
-        self._initialize(experiment, Steps(output_folder, tell=tell, owner=owner), runtime)
+        self._initialize(experiment, Steps(output_folder, log=log, owner=owner), runtime)
 
     def _initialize(
         self,
@@ -495,7 +495,7 @@ def run(
     quick: bool = False,
     made_by: str = "",
     verbose: bool = False,
-    tell: Tell = lambda line: None,
+    log: Log = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Study:
     """Run an experiment; files that are up to date are not created again.
@@ -512,7 +512,7 @@ def run(
         quick: use fewer re-evaluations for intervals, which makes them wider
         made_by: command or bundle that generated the experiment for its output folder
         verbose: report every file
-        tell: called with one line per step
+        log: called with one line per step
         runtime: runtime settings; by default those of the file, then the current ones
 
     Returns:
@@ -542,12 +542,12 @@ def run(
     sampler_files = [reach.description for draw in experiment.draws for reach in draw.sampler.reaches()]
     study = Study.__new__(Study)
     owner = Owner.of(experiment, made_by)
-    steps = Steps(experiment.folder, dry_run, tell, owner, verbose, ComparedBy(quick=quick))
+    steps = Steps(experiment.folder, dry_run, log, owner, verbose, ComparedBy(quick=quick))
     study._initialize(experiment, steps, runtime=runtime)
     with runtime, trusting(trust), trusting(sampler_files), asking_for_packages(experiment.file is not None):
         study._execute(experiment, leave_out)
         if dry_run:
-            tell(f"would write  {REPORT_FILE}")
+            log(f"would write  {REPORT_FILE}")
             return study
         with steps:
             with steps.stage("intervals") as stage:
@@ -557,7 +557,7 @@ def run(
                 study.report()
                 stage.summary = REPORT_FILE
         if not study.made:
-            tell(f"nothing to compute: all {len(study.reused):,} files are up to date")
+            log(f"nothing to compute: all {len(study.reused):,} files are up to date")
     return study
 
 

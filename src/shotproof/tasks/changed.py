@@ -1,11 +1,13 @@
 """Interventions: the tasks of another set, with one thing changed in the items of one side or of both.
 
 Items keep their names. What was done to them stands beside them, in the columns `support_change` and `query_change`.
+If a task plants a context in the supports of a class, as `iid` does, backgrounds of this class are from that context.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import can_be_changed, changed_names
+from shotproof.catalog.contexts import contexts_of
 from shotproof.changes.change import BackgroundChange, changes
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
@@ -22,7 +25,7 @@ from shotproof.core.nouns import counted
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, samplers
 from shotproof.tasks.taskset import SCHEMA, SIDES, UNCHANGED_ITEM, TaskSet, change_column
 
 Side = Literal["query", "support", "both"]
@@ -30,8 +33,6 @@ Side = Literal["query", "support", "both"]
 # Plates that each item may get from a class: the second one if the first is in the support set of the task, whose
 # background would then be there twice.
 CANDIDATES = 2
-# Variants of items that are made for all tasks that may be drawn; if there are more, only those of the tasks at hand.
-MOST_VARIANTS = 30_000
 # Streams of random numbers beside those of the plates.
 _RIVAL, _ANY = 1, 2
 
@@ -52,6 +53,12 @@ class Changed(Sampler):
 
     change: str = option("blur", "what is changed, e.g. blur(severity=5) or mixed-rival")
     side: Side = option("query", "which items are changed: those of the query sets, the support sets, or both")
+    most_items: int = option(
+        30_000,
+        "most changed items to encode so that tasks can be drawn again on other images; if there are more, only those "
+        "of the tasks at hand are, and the `images` interval is refused",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,13 +96,16 @@ class Variants:
         """
         recorded = tasks.record.sampler
         if recorded is not None and recorded.name == "changed":
-            change = changes.make(str(recorded.options["change"]))
+            sampler = samplers.make({"name": recorded.name, **recorded.options})
+            assert isinstance(sampler, Changed)
+            change = changes.make(sampler.change)
             split = catalog.in_split(tasks.record.split)
             if not isinstance(change, BackgroundChange):
                 return cls(split.item_column, pa.repeat(change.spelling, len(split)), is_complete=True)
             plates = Plates.of(split, change)
-            if plates.count_variants() <= MOST_VARIANTS:
-                items, spellings = plates.every_variant()
+            contexts = plates.contexts_of_variants(tasks.table)
+            if plates.count_variants(contexts) <= sampler.most_items:
+                items, spellings = plates.every_variant(contexts)
                 return cls(items, spellings, is_complete=True)
         pairs = [(pc.list_flatten(tasks.table.column(side)), tasks.changes(side)) for side in SIDES]
         table = pa.concat_tables(
@@ -153,12 +163,16 @@ class Plates:
     change: BackgroundChange
     pool: ItemPool
     usable: BoolArray  # whether a position has layers
+    contexts: pa.Array  # context of each position, null if it has none
 
     @classmethod
     def of(cls, catalog: Catalog, change: BackgroundChange) -> Plates:
         """Find the items of a catalog that can be taken apart."""
         pool = ItemPool.of(catalog)
-        return cls(change, pool, can_be_changed(catalog, change)[pool.rows])
+        has_contexts = "context" in catalog.table.column_names
+        names = contexts_of(catalog, "context") if has_contexts else [None] * len(catalog)
+        contexts = pa.array(names, pa.string()).take(pa.array(pool.rows))
+        return cls(change, pool, can_be_changed(catalog, change)[pool.rows], contexts)
 
     def spellings(self, table: pa.Table, side: str, items: pa.Array, seed: int) -> pa.Array:
         """Return the change of each item of one side, [items], with its plate if it needs one."""
@@ -170,21 +184,31 @@ class Plates:
         if self.change.plates == "random":
             candidates = self._of_any_class(positions)
         else:
-            own = self.pool.class_of[positions]
-            classes = own if self.change.plates == "same" else self._rivals(table, row, own, counts, seed)
-            candidates = self.of_class(positions, classes)
-            self._require_plates(candidates, classes)
+            shown = row if self.change.plates == "same" else self._rivals(table, row, counts, seed)
+            labels = pc.index_in(table.column("label"), value_set=pa.array(self.pool.classes)).to_numpy()
+            classes, contexts = labels[shown], self._planted(table)[shown]
+            candidates = self.of_class(positions, classes, contexts)
+            self._require_plates(candidates, classes, contexts)
         is_shown = self._is_in_support(table, row, candidates)
         return self._spelled(np.where(is_shown[:, 0] & ~is_shown[:, 1], candidates[:, 1], candidates[:, 0]))
 
-    def count_variants(self) -> int:
-        """Return how many variants `every_variant` returns."""
+    def contexts_of_variants(self, table: pa.Table) -> IntArray:
+        """Return the contexts that a class's backgrounds may be from in such tasks, as codes; -1 stands for any."""
+        is_planted = self.change.plates in ("same", "rival") and (self._planted(table) >= 0).any()
+        return np.arange(len(self._context_codes.dictionary)) if is_planted else np.array([-1])
+
+    def count_variants(self, contexts: IntArray) -> int:
+        """Return how many variants `every_variant` returns at most."""
         others = {None: 1, "same": CANDIDATES, "random": CANDIDATES}
         rivals = CANDIDATES * (len(self.pool.classes) - 1)
-        return int(self.usable.sum()) * others.get(self.change.plates, rivals)
+        return int(self.usable.sum()) * others.get(self.change.plates, rivals) * len(contexts)
 
-    def every_variant(self) -> tuple[pa.Array, pa.Array]:
-        """Return every item with every change that a task may ask for: names and spellings, end to end."""
+    def every_variant(self, contexts: IntArray) -> tuple[pa.Array, pa.Array]:
+        """Return every item with every change that a task may ask for: names and spellings, end to end.
+
+        Args:
+            contexts: see `contexts_of_variants`
+        """
         positions = np.flatnonzero(self.usable)
         if self.change.plates is None:
             items = self.pool.items.take(pa.array(positions))
@@ -194,19 +218,27 @@ class Plates:
         else:
             own = self.pool.class_of[positions]
             classes = [own] if self.change.plates == "same" else self._other_classes(own)
-            candidates = np.concatenate([self.of_class(positions, of_class) for of_class in classes])
+            cells = [(of_class, np.full(len(own), context)) for of_class in classes for context in contexts]
+            candidates = np.concatenate([self.of_class(positions, *cell) for cell in cells])
             has_plates = (candidates >= 0).all(axis=1)  # tasks with classes that have too few cannot be changed
-            positions, candidates = np.tile(positions, len(classes))[has_plates], candidates[has_plates]
+            positions, candidates = np.tile(positions, len(cells))[has_plates], candidates[has_plates]
         items = self.pool.items.take(pa.array(np.repeat(positions, CANDIDATES)))
         return items, self._spelled(candidates.ravel())
 
-    def of_class(self, positions: IntArray, classes: IntArray) -> IntArray:
-        """Choose the candidates of each item among the plates of a class, [items, CANDIDATES]; -1 if it has too few."""
+    def of_class(self, positions: IntArray, classes: IntArray, contexts: IntArray) -> IntArray:
+        """Choose the candidates of each item, [items, CANDIDATES]; -1 if there are too few.
+
+        Args:
+            positions: the items, [items]
+            classes, contexts: class and context that the plates of each item are from, [items]; context -1 is any
+        """
         chosen = np.full((len(positions), CANDIDATES), -1)
-        for number in np.unique(classes):
-            rows = np.flatnonzero(classes == number)
+        for number, context in np.unique(np.stack([classes, contexts], axis=1), axis=0):
+            rows = np.flatnonzero((classes == number) & (contexts == context))
             members = np.arange(self.pool.offsets[number], self.pool.offsets[number + 1])
             members = members[self.usable[members]]
+            if context >= 0:
+                members = members[self._context_of[members] == context]
             if len(members) < CANDIDATES:
                 continue
             keys = draws.bits(self.change.seed, positions[rows, None], members)
@@ -218,16 +250,19 @@ class Plates:
             chosen[rows[has_enough]] = members[order[has_enough, :CANDIDATES]]
         return chosen
 
-    def _require_plates(self, candidates: IntArray, classes: IntArray) -> None:
+    def _require_plates(self, candidates: IntArray, classes: IntArray, contexts: IntArray) -> None:
         """Raise InsufficientData if the class that an item needs plates of has too few others for it."""
         lacking = (candidates < 0).any(axis=1)
         if lacking.any():
-            number = int(classes[np.argmax(lacking)])
-            count = int(self.usable[self.pool.offsets[number] : self.pool.offsets[number + 1]].sum())
+            number, context = (int(codes[np.argmax(lacking)]) for codes in (classes, contexts))
+            members = slice(self.pool.offsets[number], self.pool.offsets[number + 1])
+            is_usable = self.usable[members] & ((context < 0) | (self._context_of[members] == context))
+            place = f" in context '{self._context_codes.dictionary[context]}'" if context >= 0 else ""
             sources = "" if self.pool.sources is None else ", of other sources"
             raise InsufficientData(
-                f"change '{self.change.name}': class '{self.pool.classes[number]}' has {counted(count, 'item')} with a "
-                f"background: each item needs {CANDIDATES} others{sources}"
+                f"change '{self.change.name}': class '{self.pool.classes[number]}' has "
+                f"{counted(int(is_usable.sum()), 'item')} with a background{place}: each item needs {CANDIDATES} "
+                f"others{sources}"
             )
 
     def _of_any_class(self, positions: IntArray) -> IntArray:
@@ -244,16 +279,26 @@ class Plates:
         place = draws.distinct(draws.bits(self.change.seed, *counters), others)
         return members[place + np.where(place >= first[:, None], (last - first)[:, None], 0)]
 
-    def _rivals(self, table: pa.Table, row: IntArray, own: IntArray, counts: IntArray, seed: int) -> IntArray:
-        """Choose another class of the task for each item, [items]."""
+    def _rivals(self, table: pa.Table, row: IntArray, counts: IntArray, seed: int) -> IntArray:
+        """Choose the row of another class of the task for each item, [items]."""
         task, slot = (table.column(name).to_numpy().astype(np.int64) for name in ("task", "slot"))
         first = np.maximum.accumulate(np.where(slot == 0, np.arange(len(table)), 0))
         ways = np.bincount(first, minlength=len(table))[first]
         place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         step = 1 + draws.below(draws.bits(seed, _RIVAL, task[row], slot[row], place), ways[row] - 1)
-        labels = pc.index_in(table.column("label"), value_set=pa.array(self.pool.classes)).to_numpy()
-        rivals: IntArray = labels[first[row] + (slot[row] + step) % ways[row]]
+        rivals: IntArray = first[row] + (slot[row] + step) % ways[row]
         return rivals
+
+    def _planted(self, table: pa.Table) -> IntArray:
+        """Return the context that all supports of a row have, if the task planted it, as a code; else -1: [rows]."""
+        support = table.column("support")
+        planted = pc.index_in(table.column("attribute"), value_set=self._context_codes.dictionary)
+        planted = pc.fill_null(planted, -1).to_numpy().astype(np.int64)
+        counts = pc.list_value_length(support).to_numpy()
+        shown = np.append(self._context_of, -1)[self._find(pc.list_flatten(support))]
+        row = np.repeat(np.arange(len(table)), counts)
+        differs = np.bincount(row, shown != planted[row], minlength=len(table))
+        return np.where(differs == 0, planted, -1)
 
     def _other_classes(self, own: IntArray) -> list[IntArray]:
         """Return, for each step, another class for each item."""
@@ -268,22 +313,32 @@ class Plates:
         within: BoolArray = np.isin(task[row, None] * len(self.usable) + candidates, shown)
         return within
 
+    @cached_property
+    def _context_codes(self) -> pa.DictionaryArray:
+        return self.contexts.dictionary_encode()
+
+    @cached_property
+    def _context_of(self) -> IntArray:
+        """Return the code of each position's context, -1 if it has none."""
+        codes: IntArray = pc.fill_null(self._context_codes.indices, -1).to_numpy().astype(np.int64)
+        return codes
+
     def _find(self, items: pa.Array) -> IntArray:
         """Return where items are in the pool, [items]; -1 if they are not."""
-        found: IntArray = pc.fill_null(pc.index_in(items, value_set=self.pool.items), -1).to_numpy().astype(np.int64)
-        return found
+        indices: IntArray = pc.fill_null(pc.index_in(items, value_set=self.pool.items), -1).to_numpy().astype(np.int64)
+        return indices
 
     def _positions(self, items: pa.Array) -> IntArray:
         """Return where items are in the pool. Raise InputError if one of them cannot be taken apart."""
-        known = self._find(items)
-        is_usable = (known >= 0) & self.usable[known]
+        positions = self._find(items)
+        is_usable = (positions >= 0) & self.usable[positions]
         if not is_usable.all():
             first, count = items[int(np.argmin(is_usable))].as_py(), len(pc.unique(items.filter(pa.array(~is_usable))))
             raise InputError(
                 f"change '{self.change.name}': {counted(count, 'item')} of the tasks have no mask and no recorded "
                 f"background, e.g. '{first}': draw the tasks from a catalog of items that have one"
             )
-        return known
+        return positions
 
     def _spelled(self, plates: IntArray) -> pa.Array:
         """Spell the change with each of these plates, [items]."""

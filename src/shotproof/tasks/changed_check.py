@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,73 +14,82 @@ SAMPLER = "changed"
 _SIDES = {"query": ("query",), "support": ("support",), "both": ("support", "query")}
 
 
+@dataclass(frozen=True)
+class ItemColumns:
+    """Class, source and context of each item of a catalog."""
+
+    labels: Mapping[str, str]
+    sources: Mapping[str, str | None]
+    contexts: Mapping[str, str | None]
+
+
 def check_changes(
-    task: list[dict[str, Any]],
-    options: Mapping[str, Any],
-    labels: Mapping[str, str],
-    sources: Mapping[str, str | None],
+    task: list[dict[str, Any]], options: Mapping[str, Any], columns: ItemColumns
 ) -> Iterator[tuple[str, str]]:
     """Yield the class and the reason for each item of a task that is not changed as the options say.
 
     The recorded side has the recorded change, and the other side none. A background is that of another item of the
-    class (`mixed-same`), of another class of the task (`mixed-rival`), or of any other item (`mixed-random`).
+    class (`mixed-same`), of another class of the task (`mixed-rival`), or of any other item (`mixed-random`). If the
+    supports of a class have a planted context, its backgrounds are from there.
 
     Args:
         task: rows of one task
         options: options of the sampler
-        labels, sources: class and source of each item of the catalog
+        columns: those of the catalog
     """
     expected, sides = _read(str(options.get("change", ""))), _SIDES.get(str(options.get("side", "query")), ())
-    classes = {row["label"] for row in task}
+    rules = _Rules(expected, columns, {row["label"]: _planted(row, columns.contexts) for row in task})
     for row in task:
         for side in ("support", "query"):
             spellings = row.get(f"{side}_change")
             if (spellings is not None) != (side in sides):
                 yield row["label"], f"the {side} items are {'not ' if side in sides else ''}changed"
             elif spellings is not None:
-                yield from _check_side(row, side, expected, classes, labels, sources)
+                for item, spelling in zip(row[side], spellings, strict=True):
+                    reason = rules.reason(item, row["label"], _read(spelling))
+                    if reason:
+                        yield row["label"], f"{side} item '{item}' {reason}"
 
 
-def _check_side(
-    row: Mapping[str, Any],
-    side: str,
-    expected: Change | None,
-    classes: set[str],
-    labels: Mapping[str, str],
-    sources: Mapping[str, str | None],
-) -> Iterator[tuple[str, str]]:
-    """Yield the reason for each item of one side that is not changed as expected."""
-    for item, spelling in zip(row[side], row[f"{side}_change"], strict=True):
-        reason = _reason(item, row["label"], _read(spelling), expected, classes, labels, sources)
-        if reason:
-            yield row["label"], f"{side} item '{item}' {reason}"
+def _planted(row: Mapping[str, Any], contexts: Mapping[str, str | None]) -> str | None:
+    """Return the context that the task planted in the supports of a class, if any."""
+    planted: str | None = row["attribute"]
+    return planted if all(contexts.get(item) == planted for item in row["support"]) else None
 
 
-def _reason(
-    item: str,
-    label: str,
-    change: Change | None,
-    expected: Change | None,
-    classes: set[str],
-    labels: Mapping[str, str],
-    sources: Mapping[str, str | None],
-) -> str | None:
-    """Return why an item is not changed as expected; None if it is."""
-    plate = change.plate if isinstance(change, BackgroundChange) else None
-    plain = replace(change, plate=None) if isinstance(change, BackgroundChange) else change
-    if plain is None or plain != expected:
-        return f"has the change '{change or 'none'}' instead of '{expected}'"
-    shown = change.plates if isinstance(change, BackgroundChange) else None
-    if shown is None:
-        return None if plate is None else f"shows the background of '{plate}'"
-    if plate is None or plate not in labels:
-        return f"shows the background of '{plate}', which is not in the catalog"
-    if plate == item or (sources.get(item) is not None and sources.get(item) == sources.get(plate)):
-        return "shows its own background"
-    allowed = {"same": {label}, "rival": classes - {label}}.get(shown)
-    if allowed is not None and labels[plate] not in allowed:
-        return f"shows the background of '{plate}', of class '{labels[plate]}'"
-    return None
+@dataclass(frozen=True)
+class _Rules:
+    """Rules for the items of one task.
+
+    planted: planted context of each class of the task, None if there is none
+    """
+
+    expected: Change | None
+    columns: ItemColumns
+    planted: Mapping[str, str | None]
+
+    def reason(self, item: str, label: str, change: Change | None) -> str | None:
+        """Return why an item is not changed as expected; None if it is."""
+        plate = change.plate if isinstance(change, BackgroundChange) else None
+        plain = replace(change, plate=None) if isinstance(change, BackgroundChange) else change
+        if plain is None or plain != self.expected:
+            return f"has the change '{change or 'none'}' instead of '{self.expected}'"
+        kind = change.plates if isinstance(change, BackgroundChange) else None
+        if kind is None:
+            return None if plate is None else f"shows the background of '{plate}'"
+        labels, sources = self.columns.labels, self.columns.sources
+        if plate is None or plate not in labels:
+            return f"shows the background of '{plate}', which is not in the catalog"
+        if plate == item or (sources.get(item) is not None and sources.get(item) == sources.get(plate)):
+            return "shows its own background"
+        if kind == "random":
+            return None
+        if labels[plate] not in ({label} if kind == "same" else set(self.planted) - {label}):
+            return f"shows the background of '{plate}', of class '{labels[plate]}'"
+        planted, context = self.planted[labels[plate]], self.columns.contexts.get(plate)
+        if planted is not None and context != planted:
+            return f"shows the background of '{plate}', in context '{context}' instead of '{planted}'"
+        return None
 
 
 @lru_cache(maxsize=65536)

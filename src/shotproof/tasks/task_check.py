@@ -19,7 +19,7 @@ from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
 from shotproof.core.records import TasksRecord
 from shotproof.core.tables import cast_columns
-from shotproof.tasks.changed_check import SAMPLER, check_changes
+from shotproof.tasks.changed_check import SAMPLER, ItemColumns, check_changes
 from shotproof.tasks.context.context_check import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
@@ -99,7 +99,9 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
         raise InputError("these tasks plant attributes: checking them needs the attributes that they were drawn with")
     lookup = _build_lookup(catalog, None if has_contexts else attributes, record.split)
     context_column = record.context_column or "context"
-    contexts = dict(zip(lookup.label, contexts_of(catalog, context_column), strict=True)) if has_contexts else {}
+    reads_contexts = has_contexts or (is_changed and context_column in catalog.table.column_names)
+    contexts = dict(zip(lookup.label, contexts_of(catalog, context_column), strict=True)) if reads_contexts else {}
+    item_columns = ItemColumns(lookup.label, lookup.source, contexts)
     clean_value = record.options.get("clean_value")
     clean_value = clean_value if isinstance(clean_value, str) else None
     published = planted and record.options.get("variant") == "published"
@@ -114,7 +116,7 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
             messages = check_context(task, contexts, lookup.of_class, lookup.source, record.sampler_name, clean_value)
             violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
         if is_changed:
-            messages = check_changes(task, record.options, lookup.label, lookup.source)
+            messages = check_changes(task, record.options, item_columns)
             violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
     if record.sampler_name == "depletion":
         violations.extend(_check_depletion(rows, lookup, record, len(tasks)))

@@ -14,8 +14,8 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Interrupted
 from shotproof.core.limits import SEED
-from shotproof.core.runtime.carried import compute_in_threads
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.runtime.shared_state import compute_in_threads
 from shotproof.core.tables import check_output
 from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import MissingExtra
-from shotproof.core.runtime.carried import carried_states
 from shotproof.core.runtime.engine import engines
 from shotproof.core.runtime.ray import RayEngine
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.shared_state import shared_states
 
 
 def test_without_the_extra_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ def test_spellings(spelled: str) -> None:
 def test_a_machine_keeps_what_is_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "environ", {"HOME": "/there", "RAY_ADDRESS": "there", "KEY": "here", "PATH": "/bin"})
     monkeypatch.setattr(sys, "path", ["/here", str(tmp_path)])
-    states = carried_states(elsewhere=True)
+    states = shared_states(elsewhere=True)
     os.environ.clear()
     os.environ.update({"HOME": "/own", "RAY_ADDRESS": "own", "CUDA_VISIBLE_DEVICES": "1"})
     sys.path[:] = ["/own"]

@@ -43,7 +43,7 @@ def test_a_second_run_in_the_same_folder_is_told_that_there_is_one(experiment: P
             with pytest.raises(InputError, match=r"out: another run .* this folder"):
                 run(experiment)
 
-    assert sorted(up_to_results(run(experiment, verbose=True, tell=second).made)) == FILES
+    assert sorted(up_to_results(run(experiment, verbose=True, log=second).made)) == FILES
     assert run(experiment).made == []
 
 
@@ -56,7 +56,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(experiment: Path) -> None:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        run(experiment, verbose=True, tell=stop)
+        run(experiment, verbose=True, log=stop)
     rest = run(experiment)
     assert "catalog.parquet" in rest.reused
     assert "tasks-random-3way-1shot.parquet" in rest.reused
@@ -65,7 +65,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(experiment: Path) -> None:
 
 def test_a_dry_run_tells_and_writes_nothing(experiment: Path) -> None:
     lines: list[str] = []
-    run(experiment, dry_run=True, tell=lines.append)
+    run(experiment, dry_run=True, log=lines.append)
     assert not (experiment.parent / "out").exists()
     assert lines[:2] == ["would write  catalog.parquet", "would write  attributes.parquet"]
     run(experiment)
@@ -80,7 +80,7 @@ def test_the_manifest_says_what_was_made_when(finished: Path) -> None:
 
 def test_a_run_tells_one_line_with_a_time_per_step(experiment: Path) -> None:
     lines: list[str] = []
-    run(experiment, tell=lines.append)
+    run(experiment, log=lines.append)
     steps = ["catalog", "attributes", "features", "tasks", "evaluation", "intervals", "report"]
     assert [line.split()[0] for line in lines] == steps
     assert all(re.search(r" \d+\.\d s$", line) for line in lines)
@@ -88,7 +88,7 @@ def test_a_run_tells_one_line_with_a_time_per_step(experiment: Path) -> None:
     assert "12 files" in lines[4]
     assert "sampler" in lines[5]
     again: list[str] = []
-    run(experiment, tell=again.append)
+    run(experiment, log=again.append)
     assert all("up to date" in line for line in again)
     assert again[-1] == f"nothing to compute: all {len(run(experiment).reused)} files are up to date"
 
@@ -109,10 +109,10 @@ def test_a_finished_run_is_compared_without_an_evaluation(experiment: Path) -> N
 
 def test_files_are_named_if_asked(experiment: Path) -> None:
     lines: list[str] = []
-    run(experiment, verbose=True, tell=lines.append)
+    run(experiment, verbose=True, log=lines.append)
     assert "writing      catalog.parquet" in lines
     again: list[str] = []
-    run(experiment, verbose=True, tell=again.append)
+    run(experiment, verbose=True, log=again.append)
     assert sorted(up_to_results([line.split()[-1] for line in again if line.startswith("up to date")])) == FILES
 
 
@@ -146,7 +146,7 @@ def test_a_folder_that_is_removed_in_the_middle_is_told_so(experiment: Path, ste
             shutil.rmtree(experiment.parent / "out")
 
     with pytest.raises(WriteFailed, match="out was removed or replaced"):
-        run(experiment, tell=remove)
+        run(experiment, log=remove)
 
 
 def test_features_from_files_are_called_by_the_names_of_these(experiment: Path) -> None:
@@ -167,7 +167,7 @@ def test_unreadable_images_end_a_run_and_are_all_named_with_the_way_to_go_on(exp
         image.write_bytes(b"no image")
     lines: list[str] = []
     with pytest.raises(UnreadableItem, match=r'3 files of 50 cannot be read.*--skip-bad.* on_error = "skip"') as error:
-        run(experiment, tell=lines.append)
+        run(experiment, log=lines.append)
     assert all(str(image) in str(error.value) for image in broken)
     assert not any(line.startswith("features") for line in lines)
     experiment.write_text(EXPERIMENT.replace('detectors = ["photometric"]', 'file = "words.parquet"'))
@@ -195,7 +195,7 @@ def test_unreadable_images_are_left_out_when_asked(experiment: Path, caplog: pyt
     experiment.write_text(EXPERIMENT.replace('["pixels(size=4)"]', '["pixels(size=4)"]\non_error = "skip"'))
     lines: list[str] = []
     with caplog.at_level("WARNING"):
-        run(experiment, tell=lines.append)
+        run(experiment, log=lines.append)
     told = [*caplog.messages, *lines]
     assert len([line for line in told if image.stem in line]) == 1
     assert "1 of 50 items cannot be read" in caplog.text

@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.storage.files import path_exists
 from shotproof.core.trust import NotTrusted
-from shotproof.tasks.changed import MOST_VARIANTS, Variants
+from shotproof.tasks.changed import Changed, Variants
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -81,12 +81,15 @@ class Drawing:
         if missing is not None:
             raise Mismatch(f"{prefix} file {missing}, which does not exist here")
         variants = refused = None
-        if "plates" in sampler.takes:
+        if isinstance(sampler, Changed):
             catalog = inputs.catalog(record.source("catalog"))
             data["plates"] = catalog.in_split(record.split)
             needed = Variants.of(tasks, catalog)
             if not needed.is_complete:
-                refused = f"{record.sampler} tasks would need over {MOST_VARIANTS:,} changed items to be drawn again"
+                refused = (
+                    f"{record.sampler} tasks would need over {sampler.most_items:,} changed items to be drawn again "
+                    "(the option most_items allows more)"
+                )
             variants = needed.names
         sizes = [record.way, record.shot, record.query]
         return cls(

@@ -30,4 +30,4 @@ def view(
     """
     from shotproof.pipeline.explorer import view as show
 
-    show(folder, port=port, open_page=open_page, export=export, tell=say)
+    show(folder, port=port, open_page=open_page, export=export, log=say)

@@ -54,8 +54,8 @@ def bundle(
     if is_bundle:
         contents = Bundle.read(file)
     else:
-        tell = lambda line: say(line, err=True)  # noqa: E731
-        contents = with_trust(run, trust, lambda agreed: write(run, file, root=root, trust=agreed, tell=tell))
+        log = lambda line: say(line, err=True)  # noqa: E731
+        contents = with_trust(run, trust, lambda agreed: write(run, file, root=root, trust=agreed, log=log))
     address = None if upload is None else upload_bundle(file, upload)
     if as_json:
         print_json(contents.to_json())

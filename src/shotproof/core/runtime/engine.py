@@ -20,7 +20,7 @@ GPU with its part of the cores, or all cores if there is no GPU."""
 class Engine(Component, ABC):
     """Engine that runs work in processes of this machine, or on other machines.
 
-    An engine sends `work` once to each worker, together with `carried_states()`, and the inputs in blocks.
+    An engine sends `work` once to each worker, together with `shared_states()`, and the inputs in blocks.
     """
 
     kind = "engine"

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 from shotproof.core.errors import ShotproofError, WriteFailed, first_line
 from shotproof.core.options import option
-from shotproof.core.runtime.carried import CannotTravel, Failure, pack
 from shotproof.core.runtime.engine import Engine, Needs
+from shotproof.core.runtime.shared_state import CannotTravel, Failure, pack
 from shotproof.core.runtime.worker import do_block, in_worker
 from shotproof.core.runtime.worker_pool import borrow_pool, discard
 
@@ -154,7 +154,7 @@ def _describe_broken_pool(error: BrokenProcessPool) -> str:
 
 @contextlib.contextmanager
 def _packed_file(work: Callable[[Input], Output]) -> Iterator[Path]:
-    """Write the carried states and the function to a temporary file, for any number of workers to load."""
+    """Write the shared states and the function to a temporary file, for any number of workers to load."""
     from loky.backend import resource_tracker
 
     try:

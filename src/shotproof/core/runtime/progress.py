@@ -140,7 +140,7 @@ def _format_html_bar(title: str, done: int, total: int | None) -> dict[str, str]
 
 
 TRIAL_SECONDS = 5.0  # of work that are timed before an estimate
-WORTH_TELLING = 30.0  # seconds of remaining work from which the estimate is reported
+WORTH_REPORTING = 30.0  # seconds of remaining work from which the estimate is reported
 
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
@@ -176,14 +176,14 @@ def cost_note(title: str, seconds: float, device: str, amount: str) -> str:
 
 
 def timed(
-    advance: Advance, steps: float, tell: Callable[[float], None], clock: Callable[[], float] = time.monotonic
+    advance: Advance, steps: float, report: Callable[[float], None], clock: Callable[[], float] = time.monotonic
 ) -> Advance:
     """Wrap a function that advances a bar, so that it also estimates the total duration after a few seconds.
 
     Args:
         advance: advances the bar
         steps: the total number of steps, including those that do not advance the bar
-        tell: called at most once, with the estimated total seconds, if much is left
+        report: called at most once, with the estimated total seconds, if much is left
         clock: returns the time in seconds
     """
     start, done, has_reported = clock(), 0, False
@@ -197,7 +197,7 @@ def timed(
             return
         has_reported = True
         total = spent / done * steps
-        if total - spent >= WORTH_TELLING:
-            tell(total)
+        if total - spent >= WORTH_REPORTING:
+            report(total)
 
     return step

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from shotproof.core.errors import ShotproofError, first_line
 from shotproof.core.options import option
 from shotproof.core.plain_values import format_value
-from shotproof.core.runtime.carried import CannotTravel, Failure, pack
 from shotproof.core.runtime.engine import Engine, Needs
+from shotproof.core.runtime.shared_state import CannotTravel, Failure, pack
 from shotproof.core.runtime.worker import in_worker
 
 if TYPE_CHECKING:

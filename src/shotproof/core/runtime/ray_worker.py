@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shotproof.core.errors import InputError, ShotproofError
-from shotproof.core.runtime.carried import Failure, compute_in_threads, unpack
+from shotproof.core.runtime.shared_state import Failure, compute_in_threads, unpack
 from shotproof.core.runtime.worker import become_worker
 from shotproof.version import __version__
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.runtime.carried import Failure, compute_in_threads, unpack
+from shotproof.core.runtime.shared_state import Failure, compute_in_threads, unpack
 
 _SECONDS_BETWEEN_CHECKS = 0.5  # of whether the parent is alive
 

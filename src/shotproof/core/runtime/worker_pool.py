@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from multiprocessing import resource_tracker, util
 from typing import ParamSpec, TypeVar
 
-from shotproof.core.runtime.carried import ONE_THREAD
+from shotproof.core.runtime.shared_state import ONE_THREAD
 from shotproof.core.runtime.worker import begin
 
 IDLE_SECONDS = 300  # after which an idle worker ends; the next map restarts it

@@ -25,7 +25,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, spelling_from
 from shotproof.pipeline.profile.profile import Profile, write_card
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
-from shotproof.pipeline.steps.steps import Tell, read_manifest
+from shotproof.pipeline.steps.steps import Log, read_manifest
 from shotproof.pipeline.study import run
 
 UNPACKED = "bundle"  # subfolder of the output folder for the files of the bundle
@@ -40,7 +40,7 @@ def run_bundle(
     method: str | None = None,
     trust: Trust = False,
     verbose: bool = False,
-    tell: Tell = lambda line: None,
+    log: Log = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
     """Run the benchmark of a bundle on an encoder, with the same task sets, and write the robustness card.
@@ -54,7 +54,7 @@ def run_bundle(
         trust: whether code that the bundle names may be imported and servers contacted, or which ones, as listed by
             `NotTrusted`. Whatever `encoder` and `method` name is trusted
         verbose: report every file
-        tell: called with one line per step
+        log: called with one line per step
         runtime: runtime settings
 
     Returns:
@@ -101,7 +101,7 @@ def run_bundle(
         quick=bundled_card.quick,
         made_by=made_by,
         verbose=verbose,
-        tell=tell,
+        log=log,
         runtime=runtime,
     )
     return write_card(experiment, study, missing=bundled_card.missing, quick=bundled_card.quick)

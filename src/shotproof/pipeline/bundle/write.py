@@ -58,7 +58,7 @@ def bundle(
     *,
     root: str | Path | None = None,
     trust: Trust = False,
-    tell: Callable[[str], None] = lambda line: None,
+    log: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
     """Write the benchmark of a run or profile as one zip; the same run gives the same bytes.
 
@@ -68,7 +68,7 @@ def bundle(
         root: folder that the paths of the catalog should start from; by default the deepest that contains all items
         trust: whether files elsewhere that the task sets were drawn with are included, or which, as listed by
             `NotTrusted`
-        tell: called with what is left out, and why
+        log: called with what is left out, and why
 
     Returns:
         The manifest of the bundle.
@@ -94,7 +94,7 @@ def bundle(
         raise InputError(f"{folder} is not a folder: expected a run folder, such as birds-results/")
     with trusting(trust), reading_below(folder):
         builder = _BundleBuilder(folder, root if root is None else Path(root))
-        methods = _select_methods(builder.results, tell)
+        methods = _select_methods(builder.results, log)
     manifest = Bundle(
         name=builder.catalog.record.name or UNKNOWN,
         files=builder.files,
@@ -196,7 +196,7 @@ class _BundleBuilder:
         )
 
 
-def _select_methods(results: Sequence[Results], tell: Callable[[str], None]) -> tuple[str, ...]:
+def _select_methods(results: Sequence[Results], log: Callable[[str], None]) -> tuple[str, ...]:
     """Return the methods of a run that anyone can evaluate on features, and report the others."""
     selected: list[str] = []
     for spelling in dict.fromkeys(name for result in results for name in result.methods):
@@ -210,7 +210,7 @@ def _select_methods(results: Sequence[Results], tell: Callable[[str], None]) -> 
             or isinstance(method, Adaptation | ModelHead)
             or ".py:" in spelling
         ):
-            tell(f"left out     method '{spelling}': it needs more than features, or its code is not in the bundle")
+            log(f"left out     method '{spelling}': it needs more than features, or its code is not in the bundle")
         else:
             selected.append(spelling)
     if not selected:

@@ -22,7 +22,7 @@ from shotproof.core.trust import trusting
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile_plan import QUERY, WAY, ProfileOptions, plan_profile
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
-from shotproof.pipeline.steps.steps import Tell
+from shotproof.pipeline.steps.steps import Log
 from shotproof.pipeline.study import Study, run
 from shotproof.report.pages.card_page import FIGURE_FILE, PAGE_FILE, write_card_page
 from shotproof.results.evaluated import Classifier
@@ -71,7 +71,7 @@ def profile(
     quick: bool = False,
     skip_bad: bool = False,
     verbose: bool = False,
-    tell: Tell = lambda line: None,
+    log: Log = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
     """Measure a classifier and baselines on all axes that the data allows, and write its robustness card.
@@ -98,7 +98,7 @@ def profile(
         quick: use a tenth of the tasks, and fewer re-evaluations for intervals
         skip_bad: leave out unreadable files instead of raising an error
         verbose: report every file
-        tell: called with one line per step, and with the choices that were made
+        log: called with one line per step, and with the choices that were made
         runtime: runtime settings
 
     Returns:
@@ -146,13 +146,11 @@ def profile(
             with error_prefix("the experiment"):
                 experiment = Experiment.described_by(plan.file, folder)
         for line in plan.notes:
-            tell(line)
-        study = run(
-            experiment, leave_out=True, quick=quick, made_by=MADE_BY, verbose=verbose, tell=tell, runtime=runtime
-        )
+            log(line)
+        study = run(experiment, leave_out=True, quick=quick, made_by=MADE_BY, verbose=verbose, log=log, runtime=runtime)
     plan = plan.without(study.left_out)
     for missing in plan.missing:
-        tell(f"not measured {missing.name}: {missing.reason}")
+        log(f"not measured {missing.name}: {missing.reason}")
     write_text(folder / EXPERIMENT_FILE, plan.to_toml())
     return write_card(experiment, study, missing=plan.missing, quick=quick)
 

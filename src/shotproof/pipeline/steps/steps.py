@@ -31,7 +31,7 @@ from shotproof.version import __version__
 
 MANIFEST = "run.json"
 UP_TO_DATE = "up to date"
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Steps:
 
     folder: Path | None
     dry_run: bool = False
-    tell: Tell = lambda line: None
+    log: Log = lambda line: None
     owner: Owner | None = None
     verbose: bool = False
     compared_by: ComparedBy = ComparedBy()
@@ -158,7 +158,7 @@ class Steps:
         counts = _describe_counts(len(self.made) - created, len(self.reused) - reused)
         outcome = f"{stage.summary}, {counts}" if stage.summary and counts == UP_TO_DATE else stage.summary or counts
         if outcome and not self.dry_run:
-            self.tell(step_line(name, outcome, time.monotonic() - start))
+            self.log(step_line(name, outcome, time.monotonic() - start))
 
     def short_name(self, spelling: str) -> str:
         """Return a component's name for file names: without the folders of files, and with a digest if two clash."""
@@ -236,7 +236,7 @@ class Steps:
             return in_memory
         path = self.folder / name
         if file_sha256(path) != self.manifest.files[name].sha256:
-            self.tell(f"altered      {name}")
+            self.log(f"altered      {name}")
             return None
         content = kind.read(path)
         self.reused.append(name)
@@ -310,7 +310,7 @@ class Steps:
     def _report_file(self, action: str, name: str) -> None:
         """Report what is done with a file, if every file is reported."""
         if self.verbose or self.dry_run:
-            self.tell(f"{action:12} {name}")
+            self.log(f"{action:12} {name}")
 
     def _write_manifest(self, manifest: Manifest) -> None:
         """Write the manifest, with the owner of the folder."""

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import ShotproofError, UnknownName
-from shotproof.core.runtime.carried import Failure, WorkerTraceback, carry
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.shared_state import Failure, WorkerTraceback, share_state
 from tests.core.runtime.conftest import RunScript
 
 _setting = "as imported"
@@ -22,7 +22,7 @@ def _set_setting(state: str) -> None:
     _setting = state
 
 
-carry("setting of the tests", _get_setting, _set_setting)
+share_state("setting of the tests", _get_setting, _set_setting)
 
 
 def _seen(_: int) -> tuple[str, str, str | None, bool]:
@@ -44,11 +44,11 @@ def test_workers_that_are_kept_see_the_state_of_each_map(monkeypatch: pytest.Mon
 
 def test_what_a_script_registers_is_known_to_workers(run_script: RunScript, tmp_path: Path) -> None:
     (tmp_path / "heads.py").write_text(
-        "from shotproof.core.runtime.carried import carry\n"
+        "from shotproof.core.runtime.shared_state import share_state\n"
         "registered = {}\n"
         "def get(): return registered\n"
         "def put(state): registered.update(state)\n"
-        "carry('heads', get, put)\n"
+        "share_state('heads', get, put)\n"
     )
     script = (
         "import heads\n"

@@ -1,4 +1,4 @@
-"""Transfer between this process and its workers: functions, the process state they depend on, and errors.
+"""State shared with workers: functions, the process state they depend on, and errors.
 
 A worker process is a fresh interpreter that is reused across maps. State that has changed here since it started, e.g. a
 method that was registered at run time, must be restored there before the function runs.
@@ -32,11 +32,11 @@ _MACHINE_VARIABLES = re.compile(
     r"|HOME|USER|LOGNAME|HOSTNAME|SHELL|TERM|PWD|OLDPWD|TMPDIR|TMP|TEMP"
 )
 
-_carried: dict[str, tuple[Callable[[], State], SetState, SetState]] = {}
+_shared: dict[str, tuple[Callable[[], State], SetState, SetState]] = {}
 _imported: set[str] = set()  # environment variables that came from another machine
 
 
-def carry(
+def share_state(
     name: str, get_state: Callable[[], State], set_state: SetState, set_elsewhere: SetState | None = None
 ) -> None:
     """Register a state of this process to be restored in each worker before a function runs there.
@@ -49,18 +49,18 @@ def carry(
         set_elsewhere: restores the state on another machine; None if it is the same as `set_state`
 
     Example:
-        >>> carry("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit)
+        >>> share_state("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit)
     """
-    _carried[name] = (get_state, set_state, set_elsewhere or set_state)
+    _shared[name] = (get_state, set_state, set_elsewhere or set_state)
 
 
-def carried_states(*, elsewhere: bool = False) -> list[tuple[SetState, State]]:
+def shared_states(*, elsewhere: bool = False) -> list[tuple[SetState, State]]:
     """Return the current states, each with the function that restores it, in order of registration.
 
     Args:
         elsewhere: whether they are restored on other machines
     """
-    return [(set_there if elsewhere else set_here, get_state()) for get_state, set_here, set_there in _carried.values()]
+    return [(set_there if elsewhere else set_here, get_state()) for get_state, set_here, set_there in _shared.values()]
 
 
 def _environment() -> dict[str, str]:
@@ -102,9 +102,9 @@ def _search_path() -> list[str]:
 
 
 # A notebook may change these between two maps; relative paths and imports must mean the same in a worker.
-carry("working directory", os.getcwd, os.chdir, _change_directory)
-carry("environment", _environment, _set_environment, _add_to_environment)
-carry("search path", _search_path, _set_search_path, _add_to_search_path)
+share_state("working directory", os.getcwd, os.chdir, _change_directory)
+share_state("environment", _environment, _set_environment, _add_to_environment)
+share_state("search path", _search_path, _set_search_path, _add_to_search_path)
 
 
 class CannotTravel(InputError):
@@ -112,7 +112,7 @@ class CannotTravel(InputError):
 
 
 def pack(work: Callable[[Any], Any], file: IO[bytes], *, elsewhere: bool = False) -> None:
-    """Write the carried states and a function to a file.
+    """Write the shared states and a function to a file.
 
     Args:
         work: a function, or a method of an object
@@ -125,7 +125,7 @@ def pack(work: Callable[[Any], Any], file: IO[bytes], *, elsewhere: bool = False
     import cloudpickle
 
     try:
-        cloudpickle.dump(carried_states(elsewhere=elsewhere), file)
+        cloudpickle.dump(shared_states(elsewhere=elsewhere), file)
         cloudpickle.dump(work, file)
     except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RecursionError) as error:
         reason = f"{first_line(error)}; use a picklable function, or workers=1"
