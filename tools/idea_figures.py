@@ -98,7 +98,7 @@ def draw_tiles(items: list[str]) -> dict[str, bytes]:
     world = ScenesWorld(items=24)
     catalog = world.catalog()
     tiles = Catalog(catalog.table.take(catalog.rows_of(pa.array(items), "tiles")), catalog.root, catalog.record)
-    return {item: _png(image) for item, image in zip(items, world._pictures(tiles), strict=True)}
+    return {item: _png(image) for item, image in zip(items, world.draw_pictures(tiles), strict=True)}
 
 
 def _png(image: Image.Image) -> bytes:

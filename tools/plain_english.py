@@ -23,8 +23,8 @@ VAGUE = frozenset((WORDS / "vague.txt").read_text().split())
 VERBS = frozenset((WORDS / "verbs.txt").read_text().split())
 
 # The largest shares that may remain, in percent. They only ever go down.
-MAX_VAGUE_NAMES = 1.0
-MAX_OTHER_DOCSTRINGS = 5.0
+MAX_VAGUE_NAMES = 0.2
+MAX_OTHER_DOCSTRINGS = 0.5
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What each item of a catalog is read from: a file, a mixture, or a changed item, which is made when it is read."""
+"""Sources of the items of a catalog: files, mixtures, and changed items, which are made when they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: one file a verb, each a thin layer over the Python functions of the same name."""
+"""The command line: one file per command, each a thin layer over the Python functions of the same name."""
 
 from shotproof.cli.app import main
 

@@ -33,7 +33,7 @@ def companions(block: Block, loss: Loss) -> list[Loss]:
 
 
 def without_companions(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Leave out the verdicts that are told beside another one."""
+    """Leave out the verdicts that are reported together with another one."""
     reported_beside = [companion for verdict in verdicts for companion in companions(verdict.block, verdict.loss)]
     return [verdict for verdict in verdicts if all(verdict.loss is not loss for loss in reported_beside)]
 

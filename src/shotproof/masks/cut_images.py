@@ -1,4 +1,4 @@
-"""From a catalog of images to one with masks: each image is cut once, controlled, and left out if its mask is bad."""
+"""Masks for a catalog of images: each image is cut once, checked, and left out if its mask is bad."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PER_CHUNK, _PER_SEGMENT = 4, 64
 
 @dataclass(frozen=True)
 class CutSettings(Checked):
-    """How foregrounds are found.
+    """Settings of cutting foregrounds out.
 
     Example:
         >>> CutSettings(cutter="grabcut(iterations=2)").cutter

@@ -1,4 +1,4 @@
-"""What can be measured of a mask, and what it must keep to, so that a bad one does not decide a verdict."""
+"""Quality of a mask: its measures and their thresholds, so that a bad mask does not decide a verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPECK = 0.02  # pieces smaller than this share of the mask are not counted
 
 @dataclass(frozen=True)
 class MaskThresholds(Checked):
-    """What a mask must keep to.
+    """Thresholds for the quality of a mask.
 
     Example:
         >>> MaskQuality(area=0.01, box_area=None, pieces=1, border=0.0, agreement=1.0).fails(MaskThresholds())

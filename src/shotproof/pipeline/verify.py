@@ -240,7 +240,7 @@ class _Verification:
             self.findings.add_verified(name, "every task satisfies the definition of its sampler")
 
     def _unlike(self, tasks: TaskSet) -> Iterator[str]:
-        """Yield whether changed tasks are others than those that they were made from, if these are at hand."""
+        """Yield a problem if changed tasks differ in items from those that they were made from, if these are given."""
         original = _find_by_digest(self.tasks, tasks.record.source("like")) if tasks.is_changed else None
         columns = ["task", "slot", "label", "support", "query"]
         if original is not None and not original.table.select(columns).equals(tasks.table.select(columns)):

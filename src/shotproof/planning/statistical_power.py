@@ -66,7 +66,7 @@ def tasks_needed(
     if not 0 < difference <= 100:
         raise InputError(f"difference: expected more than 0 and at most 100 points, found {difference:g}")
     if not variance > 0:
-        raise InputError("the difference does not vary between tasks, so two tasks are is_enough")
+        raise InputError("the difference does not vary between tasks, so two tasks are enough")
 
     def is_enough(tasks: int) -> bool:
         return statistical_power(difference, variance, tasks, level=level, paired=paired) >= power

@@ -6,6 +6,7 @@ If a task plants a context in the supports of a class, as `iid` does, background
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -30,9 +31,11 @@ from shotproof.tasks.taskset import SCHEMA, SIDES, UNCHANGED_ITEM, TaskSet, chan
 
 Side = Literal["query", "support", "both"]
 
-# Plates that each item may get from a class: the second one if the first is in the support set of the task, whose
-# background would then be there twice.
-CANDIDATES = 2
+# Plates that each item may get from a class. The next one is shown if the first is in the support set of the task,
+# whose background would then be there twice, and on halves of the data if the first is not in the half: with four, 15
+# of 16 items have a plate in their half. Two are enough of a rival: on halves any other class of the task will do.
+CANDIDATES = {"same": 4, "random": 4, "rival": 2}
+MIN_CANDIDATES = 2
 # Streams of random numbers beside those of the plates.
 _RIVAL, _ANY = 1, 2
 
@@ -132,7 +135,7 @@ class BoundChanged(BoundSampler[Changed]):
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
         self.plates = None
         if isinstance(self.change, BackgroundChange):
-            self.plates = Plates.of(catalog, self.change)
+            self.plates = Plates.of(catalog, self.change, inputs.catalog)
 
     def draw(self, tasks: range) -> pa.Table:
         """Return the rows of these tasks with their changes."""
@@ -164,15 +167,25 @@ class Plates:
     pool: ItemPool
     usable: BoolArray  # whether a position has layers
     contexts: pa.Array  # context of each position, null if it has none
+    is_drawn: BoolArray  # whether a position is in the data that the tasks are drawn from: all, or a half
 
     @classmethod
-    def of(cls, catalog: Catalog, change: BackgroundChange) -> Plates:
-        """Find the items of a catalog that can be taken apart."""
+    def of(cls, catalog: Catalog, change: BackgroundChange, drawn: Catalog | None = None) -> Plates:
+        """Find the items of a catalog that can be taken apart.
+
+        Args:
+            catalog: items whose backgrounds may be shown
+            change: what is changed
+            drawn: the items that tasks are drawn from; by default all
+        """
         pool = ItemPool.of(catalog)
         has_contexts = "context" in catalog.table.column_names
         names = contexts_of(catalog, "context") if has_contexts else [None] * len(catalog)
         contexts = pa.array(names, pa.string()).take(pa.array(pool.rows))
-        return cls(change, pool, can_be_changed(catalog, change)[pool.rows], contexts)
+        is_drawn = np.ones(len(pool.items), dtype=bool)
+        if drawn is not None and drawn is not catalog:
+            is_drawn = pc.is_in(pool.items, value_set=drawn.item_column).to_numpy(zero_copy_only=False)
+        return cls(change, pool, can_be_changed(catalog, change)[pool.rows], contexts, is_drawn)
 
     def spellings(self, table: pa.Table, side: str, items: pa.Array, seed: int) -> pa.Array:
         """Return the change of each item of one side, [items], with its plate if it needs one."""
@@ -184,13 +197,24 @@ class Plates:
         if self.change.plates == "random":
             candidates = self._of_any_class(positions)
         else:
-            shown = row if self.change.plates == "same" else self._rivals(table, row, counts, seed)
             labels = pc.index_in(table.column("label"), value_set=pa.array(self.pool.classes)).to_numpy()
-            classes, contexts = labels[shown], self._planted(table)[shown]
-            candidates = self.of_class(positions, classes, contexts)
-            self._require_plates(candidates, classes, contexts)
-        is_shown = self._is_in_support(table, row, candidates)
-        return self._spelled(np.where(is_shown[:, 0] & ~is_shown[:, 1], candidates[:, 1], candidates[:, 0]))
+            planted = self._planted(table)
+            candidates = np.empty((len(items), 0), dtype=np.int64)
+            for shown in [row] if self.change.plates == "same" else self._rivals(table, row, counts, seed):
+                lacking = np.flatnonzero(~self._is_drawn(candidates).any(axis=1))
+                if not len(lacking):
+                    break
+                classes, contexts = labels[shown[lacking]], planted[shown[lacking]]
+                of_class = self.of_class(positions[lacking], classes, contexts)
+                self._require_plates(of_class, classes, contexts)
+                if not candidates.shape[1]:
+                    candidates = of_class
+                else:
+                    is_better = self._is_drawn(of_class).any(axis=1)
+                    candidates[lacking[is_better]] = of_class[is_better]
+        # The first that is not in the support set; among these, the first in the data that tasks are drawn from.
+        drawback = 4 * (candidates < 0) + 2 * self._is_in_support(table, row, candidates) + ~self._is_drawn(candidates)
+        return self._spelled(candidates[np.arange(len(items)), drawback.argmin(axis=1)])
 
     def contexts_of_variants(self, table: pa.Table) -> IntArray:
         """Return the contexts that a class's backgrounds may be from in such tasks, as codes; -1 stands for any."""
@@ -199,9 +223,8 @@ class Plates:
 
     def count_variants(self, contexts: IntArray) -> int:
         """Return how many variants `every_variant` returns at most."""
-        others = {None: 1, "same": CANDIDATES, "random": CANDIDATES}
-        rivals = CANDIDATES * (len(self.pool.classes) - 1)
-        return int(self.usable.sum()) * others.get(self.change.plates, rivals) * len(contexts)
+        other_classes = len(self.pool.classes) - 1 if self.change.plates == "rival" else 1
+        return int(self.usable.sum()) * CANDIDATES.get(self.change.plates or "", 1) * other_classes * len(contexts)
 
     def every_variant(self, contexts: IntArray) -> tuple[pa.Array, pa.Array]:
         """Return every item with every change that a task may ask for: names and spellings, end to end.
@@ -220,39 +243,41 @@ class Plates:
             classes = [own] if self.change.plates == "same" else self._other_classes(own)
             cells = [(of_class, np.full(len(own), context)) for of_class in classes for context in contexts]
             candidates = np.concatenate([self.of_class(positions, *cell) for cell in cells])
-            has_plates = (candidates >= 0).all(axis=1)  # tasks with classes that have too few cannot be changed
-            positions, candidates = np.tile(positions, len(cells))[has_plates], candidates[has_plates]
-        items = self.pool.items.take(pa.array(np.repeat(positions, CANDIDATES)))
-        return items, self._spelled(candidates.ravel())
+            positions = np.tile(positions, len(cells))
+        row, column = np.nonzero(candidates >= 0)  # tasks with classes that have too few cannot be changed
+        return self.pool.items.take(pa.array(positions[row])), self._spelled(candidates[row, column])
 
     def of_class(self, positions: IntArray, classes: IntArray, contexts: IntArray) -> IntArray:
-        """Choose the candidates of each item, [items, CANDIDATES]; -1 if there are too few.
+        """Choose the candidates of each item, [items, candidates], with -1 at the end if there are fewer.
 
         Args:
             positions: the items, [items]
             classes, contexts: class and context that the plates of each item are from, [items]; context -1 is any
         """
-        chosen = np.full((len(positions), CANDIDATES), -1)
+        assert self.change.plates is not None
+        most = CANDIDATES[self.change.plates]
+        chosen = np.full((len(positions), most), -1)
         for number, context in np.unique(np.stack([classes, contexts], axis=1), axis=0):
             rows = np.flatnonzero((classes == number) & (contexts == context))
             members = np.arange(self.pool.offsets[number], self.pool.offsets[number + 1])
             members = members[self.usable[members]]
             if context >= 0:
                 members = members[self._context_of[members] == context]
-            if len(members) < CANDIDATES:
+            if len(members) < MIN_CANDIDATES:
                 continue
             keys = draws.bits(self.change.seed, positions[rows, None], members)
             is_itself = members == positions[rows, None]
             if self.pool.sources is not None:
                 is_itself |= self.pool.sources[members] == self.pool.sources[positions[rows], None]
-            order = np.argsort(np.where(is_itself, np.iinfo(np.uint64).max, keys), axis=1, kind="stable")
-            has_enough = (~is_itself).sum(axis=1) >= CANDIDATES
-            chosen[rows[has_enough]] = members[order[has_enough, :CANDIDATES]]
+            order = np.argsort(np.where(is_itself, np.iinfo(np.uint64).max, keys), axis=1, kind="stable")[:, :most]
+            others = (~is_itself).sum(axis=1, keepdims=True)
+            is_plate = (np.arange(order.shape[1]) < others) & (others >= MIN_CANDIDATES)
+            chosen[rows, : order.shape[1]] = np.where(is_plate, members[order], -1)
         return chosen
 
     def _require_plates(self, candidates: IntArray, classes: IntArray, contexts: IntArray) -> None:
         """Raise InsufficientData if the class that an item needs plates of has too few others for it."""
-        lacking = (candidates < 0).any(axis=1)
+        lacking = candidates[:, 0] < 0
         if lacking.any():
             number, context = (int(codes[np.argmax(lacking)]) for codes in (classes, contexts))
             members = slice(self.pool.offsets[number], self.pool.offsets[number + 1])
@@ -261,33 +286,34 @@ class Plates:
             sources = "" if self.pool.sources is None else ", of other sources"
             raise InsufficientData(
                 f"change '{self.change.name}': class '{self.pool.classes[number]}' has "
-                f"{counted(int(is_usable.sum()), 'item')} with a background{place}: each item needs {CANDIDATES} "
+                f"{counted(int(is_usable.sum()), 'item')} with a background{place}: each item needs {MIN_CANDIDATES} "
                 f"others{sources}"
             )
 
     def _of_any_class(self, positions: IntArray) -> IntArray:
-        """Choose the candidates of each item among all plates, [items, CANDIDATES]."""
+        """Choose the candidates of each item among all plates, [items, candidates]."""
         sources = np.arange(len(self.usable)) if self.pool.sources is None else self.pool.sources
         members = np.flatnonzero(self.usable)
         members = members[np.argsort(sources[members], kind="stable")]
         first, last = (np.searchsorted(sources[members], sources[positions], side) for side in ("left", "right"))
         others = len(members) - (last - first)
-        if len(others) and others.min() < CANDIDATES:
+        fewest = int(others.min(initial=len(members)))
+        if fewest < MIN_CANDIDATES:
             raise InsufficientData(f"change '{self.change.name}': only {len(members)} items have a background")
-        counters = (_ANY, positions[:, None], np.arange(CANDIDATES))
+        counters = (_ANY, positions[:, None], np.arange(min(CANDIDATES["random"], fewest)))
         # Drawn among all items of other sources: from the item's own source on, places move by as many as it has.
         place = draws.distinct(draws.bits(self.change.seed, *counters), others)
         return members[place + np.where(place >= first[:, None], (last - first)[:, None], 0)]
 
-    def _rivals(self, table: pa.Table, row: IntArray, counts: IntArray, seed: int) -> IntArray:
-        """Choose the row of another class of the task for each item, [items]."""
+    def _rivals(self, table: pa.Table, row: IntArray, counts: IntArray, seed: int) -> Iterator[IntArray]:
+        """Yield the row of another class of the task for each item, [items]: the chosen one, then the others."""
         task, slot = (table.column(name).to_numpy().astype(np.int64) for name in ("task", "slot"))
         first = np.maximum.accumulate(np.where(slot == 0, np.arange(len(table)), 0))
         ways = np.bincount(first, minlength=len(table))[first]
         place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         step = 1 + draws.below(draws.bits(seed, _RIVAL, task[row], slot[row], place), ways[row] - 1)
-        rivals: IntArray = first[row] + (slot[row] + step) % ways[row]
-        return rivals
+        for turn in range(int(ways.max(initial=2)) - 1):
+            yield first[row] + (slot[row] + 1 + (step - 1 + turn) % (ways[row] - 1)) % ways[row]
 
     def _planted(self, table: pa.Table) -> IntArray:
         """Return the context that all supports of a row have, if the task planted it, as a code; else -1: [rows]."""
@@ -305,8 +331,13 @@ class Plates:
         count = len(self.pool.classes)
         return [(own + step) % count for step in range(1, count)]
 
+    def _is_drawn(self, candidates: IntArray) -> BoolArray:
+        """Return whether each candidate is in the data that tasks are drawn from; -1 is not."""
+        drawn: BoolArray = (candidates >= 0) & self.is_drawn[candidates]
+        return drawn
+
     def _is_in_support(self, table: pa.Table, row: IntArray, candidates: IntArray) -> BoolArray:
-        """Return whether each candidate [items, CANDIDATES] is in the support sets of its task."""
+        """Return whether each candidate [items, candidates] is in the support sets of its task."""
         task, support = table.column("task").to_numpy().astype(np.int64), table.column("support")
         support_task = np.repeat(task, pc.list_value_length(support).to_numpy())
         shown = support_task * len(self.usable) + self._find(pc.list_flatten(support))

@@ -71,7 +71,7 @@ class ScenesWorld(Checked):
         """Draw the pictures of one split, or all, to place folders within animal folders; return their catalog."""
         catalog = self.catalog(Path(folder))
         catalog = catalog if split is None else catalog.in_split(split)
-        save_pictures(catalog.paths, self._draw_pictures(catalog))
+        save_pictures(catalog.paths, self.draw_pictures(catalog))
         return catalog
 
     def _count_by_place(self, animal: str) -> dict[str, int]:
@@ -82,7 +82,8 @@ class ScenesWorld(Checked):
         home = self.items * len(PLACES) - elsewhere * (len(PLACES) - 1)
         return {place: home if place == HOMES[animal] else elsewhere for place in PLACES}
 
-    def _draw_pictures(self, catalog: Catalog) -> Iterator[Image.Image]:
+    def draw_pictures(self, catalog: Catalog) -> Iterator[Image.Image]:
+        """Draw the pictures of a catalog's items, one after the other."""
         for row in catalog.table.select(["item", "label", BACKGROUND]).to_pylist():
             number = int(row["item"].rpartition("/")[2])
             animal, place = list(ANIMALS).index(row["label"]), list(PLACES).index(row[BACKGROUND])

@@ -100,7 +100,7 @@ def test_its_cause_tells_where_it_happened() -> None:
     except TwoParts as error:
         cause = Failure.of(error).error().__cause__
     assert isinstance(cause, WorkerTraceback)
-    assert "test_carried.py" in str(cause)
+    assert "test_shared_state.py" in str(cause)
 
 
 def test_an_error_that_holds_what_cannot_travel_keeps_its_message() -> None:

@@ -42,7 +42,7 @@ def reasons(plan: Plan) -> dict[str, str]:
 def test_what_the_data_cannot_give_is_named_with_the_reason(tmp_path: Path) -> None:
     plan = plan_profile(ProfileOptions(write_catalog(tmp_path), encoder="pixels"), tmp_path)
     assert names(plan) == ["random", "hardest", "random"]
-    assert set(reasons(plan)) == {"fewstab", "contexts", "semantic"}
+    assert set(reasons(plan)) == {"fewstab", "contexts", "semantic", "changes"}
     assert "add attributes.parquet" in reasons(plan)["fewstab"]
     assert "--context-column" in reasons(plan)["contexts"]
     assert "--class-distances FILE" in reasons(plan)["semantic"]

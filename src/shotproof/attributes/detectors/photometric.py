@@ -1,6 +1,6 @@
-"""Words that need no model: what can be said of an image from its light and color alone.
+"""Words that need no model, determined by the light and color of an image alone.
 
-| word | holds when |
+| word | holds if |
 |---|---|
 | `mostly <color>` | more than half of the image has that color |
 | `<color> border` | more than half of a frame, an eighth of the side wide, has that color |

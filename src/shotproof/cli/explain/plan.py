@@ -177,7 +177,7 @@ class _MethodPlan:
             say(f"The moments are those of {origin.sampler} tasks; available tasks are counted without replacement.")
 
     def _comparisons(self, difference: float, power: float) -> list[dict[str, Any]]:
-        """Compute the tasks needed to tell the method from each other method, and from a method on other tasks."""
+        """Compute the tasks needed to distinguish the method from each other one, and from a method on other tasks."""
         from shotproof.planning.statistical_power import statistical_power, tasks_needed
         from shotproof.planning.task_plan import available_tasks
 

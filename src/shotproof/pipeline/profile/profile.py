@@ -116,7 +116,7 @@ def profile(
         >>> [axis.name for axis in result.card.axes]
         ['random-1-shot', 'random-5-shot', 'random-10-shot', 'hardest', 'unbalanced']
         >>> [axis.name for axis in result.card.missing]
-        ['contexts', 'semantic', 'fewstab']
+        ['contexts', 'semantic', 'changes', 'fewstab']
     """
     folder = Path(output)
     check_output(folder, folder=True)
