@@ -24,7 +24,8 @@ from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.results.origin import Origin
 from shotproof.results.results import Results
-from shotproof.tasks.changed import CANDIDATES, Changed, Plates, Variants
+from shotproof.tasks.changed import Changed, Variants
+from shotproof.tasks.plates import CANDIDATES, Plates
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import SIDES, TaskSet, TaskShape
@@ -178,7 +179,7 @@ def test_backgrounds_of_a_class_are_from_the_context_that_its_supports_plant(cha
 def test_a_context_with_too_few_backgrounds_is_named() -> None:
     catalog = catalog_of(items=8, contexts=4)
     like = sample(catalog, "iid(hard_ood=False)", way=3, shot=1, query=1, tasks=4)
-    with pytest.raises(InsufficientData, match=r"class 'class\d' has 2 items with a background in context 'place\d'"):
+    with pytest.raises(InsufficientData, match=r"class 'class\d' has 2 backgrounds in context 'place\d' in 2 items"):
         changed(catalog, like, "mixed-same")
 
 
@@ -223,6 +224,85 @@ def test_a_plate_in_the_support_set_is_shown_only_if_all_candidates_are_there(ch
             assert candidates <= query.support or len(candidates) < most
             hidden += 1
     assert 0 < hidden < len(queries)
+
+
+def mixtures(classes: int = 4, foregrounds: int = 6, recordings: int = 5) -> Catalog:
+    """Mixtures without files: each foreground with each recording of the background of its class, and of the next."""
+    rows = []
+    for label in range(classes):
+        for front in range(foregrounds):
+            for place in (label, (label + 1) % classes):
+                back = f"place{place}/{(front + label) % recordings}.flac"
+                rows.append((f"class{label}", f"{label}/{front}.flac", back, f"place{place}"))
+    labels, fronts, backs, places = (list(column) for column in zip(*rows, strict=True))
+    names = [f"{front}+{back}" for front, back in zip(fronts, backs, strict=True)]
+    columns = {"item": names, "path": [f"{name}.flac" for name in names], "label": labels, "context": places}
+    return Catalog(
+        pa.table(
+            {**columns, "split": ["test"] * len(names), "source": fronts, "foreground": fronts, "background": backs}
+        )
+    )
+
+
+def background_of(catalog: Catalog) -> dict[str, str]:
+    """What the background of each item is from: a recording, or the item's source."""
+    column = "background" if "background" in catalog.table.column_names else "source"
+    return dict(zip(catalog.items, catalog.table.column(column).to_pylist(), strict=True))
+
+
+def shown_twice(tasks: TaskSet, catalog: Catalog) -> int:
+    """How many items show, with their plate, what the other side of their task shows, by plain sets."""
+    background, rows, count = background_of(catalog), tasks.table.to_pylist(), 0
+    side = "query" if tasks.changes("query") is not None else "support"
+    other = "support" if side == "query" else "query"
+
+    def plates(row: dict[str, Any], of_side: str) -> list[str]:
+        spellings = row.get(f"{of_side}_change")
+        if spellings is None:
+            return list(row[of_side])
+        made = [changes.make(spelling) for spelling in spellings]
+        return [str(change.plate) for change in made if isinstance(change, BackgroundChange)]
+
+    for task in range(len(tasks)):
+        of_task = rows[tasks.starts[task] : tasks.starts[task + 1]]
+        seen = {background[plate] for row in of_task for plate in plates(row, other)}
+        count += sum(background[plate] in seen for row in of_task for plate in plates(row, side))
+    return count
+
+
+@pytest.mark.parametrize("side", ["query", "support", "both"])
+@pytest.mark.parametrize("change", MIXED)
+@pytest.mark.parametrize("catalog", [catalog_of(items=24, per_source=2), mixtures()], ids=["images", "sounds"])
+def test_plates_have_other_backgrounds_than_the_item_and_the_other_side(
+    catalog: Catalog, change: str, side: str
+) -> None:
+    like = sample(catalog, "random", way=3, shot=2, query=2, tasks=60)
+    tasks = changed(catalog, like, change, side=side)
+    background = background_of(catalog)
+    for one_side in [name for name in SIDES if tasks.changes(name) is not None]:
+        for query in shown(tasks, one_side):
+            assert background[query.plate] != background[query.item]
+    count = shown_twice(tasks, catalog)
+    assert tasks.record.summary["backgrounds_shown_twice"] == count
+    assert count < 0.25 * len(list(shown(tasks, side if side != "both" else "query")))
+    assert check_tasks(tasks, catalog) == []
+    if catalog.medium == "image" and change == "mixed-same":  # four candidates, and two sources in the support
+        assert count == 0
+
+
+@pytest.mark.parametrize(("first", "then"), [("blur", "noise"), ("blur", "mixed-same"), ("only-foreground", "blur")])
+def test_a_change_of_changed_tasks_is_refused(first: str, then: str) -> None:
+    catalog = catalog_of()
+    tasks = changed(catalog, _like(catalog), first)
+    with pytest.raises(InputError, match=rf"query items .* have the change '{first}', and '{then}' of .*unchanged set"):
+        changed(catalog, tasks, then)
+    with pytest.raises(InputError, match=r"query items .* have the change 'mixed-same', and 'mixed-rival' of support"):
+        changed(catalog, changed(catalog, _like(catalog), "mixed-same"), "mixed-rival", side="support")
+
+
+def test_the_plate_is_not_for_users_to_choose() -> None:
+    with pytest.raises(InputError, match="the sampler chooses the plate of each item: leave plate out"):
+        Changed(change="mixed-same(plate='class0/1.png')")
 
 
 @pytest.mark.parametrize("change", ["noise", *MIXED])
@@ -381,8 +461,8 @@ def test_changes_of_another_medium_are_refused() -> None:
 @pytest.mark.parametrize(
     ("per_source", "message"),
     [
-        (1, "class 'class[01]' has 2 items with a background: each item needs 2 others"),
-        (3, "class 'class[01]' has 4 items with a background: each item needs 2 others, of other sources"),
+        (1, "class 'class[01]' has 2 backgrounds in 2 items: each item needs 2 others"),
+        (3, "class 'class[01]' has 2 backgrounds in 4 items: each item needs 2 others"),
     ],
 )
 def test_too_few_plates_of_a_class_are_told(per_source: int, message: str) -> None:
@@ -398,7 +478,7 @@ def test_too_few_plates_in_all_are_told() -> None:
     columns = {"task": [0, 0], "slot": [0, 1], "label": ["class0", "class1"]}
     supports = {"support": [["class0/0.png"], ["class1/0.png"]], "query": [[item] for item in masked]}
     like = TaskSet(pa.table({**columns, "attribute": pa.nulls(2, pa.string()), **supports}))
-    with pytest.raises(InsufficientData, match="change 'mixed-random': only 2 items have a background"):
+    with pytest.raises(InsufficientData, match="'mixed-random': only 2 items have a background, and 1 of them"):
         changed(catalog, like, "mixed-random")
 
 

@@ -35,6 +35,7 @@ OPTIONAL = {"context": "string", "source": "string"}
 NAME = "name"  # the column with readable names of the classes
 MIXTURE_COLUMNS = ("foreground", "background")
 MASK = "mask"  # the column with the files of the masks of images
+PLATE = "plate"  # the column of mixed images with the item whose background is shown
 UNCHANGED, CHANGE = "unchanged", "change"  # columns of changed items: the item that they are made of, and how
 
 

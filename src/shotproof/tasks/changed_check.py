@@ -16,10 +16,10 @@ _SIDES = {"query": ("query",), "support": ("support",), "both": ("support", "que
 
 @dataclass(frozen=True)
 class ItemColumns:
-    """Class, source and context of each item of a catalog."""
+    """Class, background and context of each item of a catalog; the background is None if no other item has it."""
 
     labels: Mapping[str, str]
-    sources: Mapping[str, str | None]
+    backgrounds: Mapping[str, str | None]
     contexts: Mapping[str, str | None]
 
 
@@ -77,10 +77,10 @@ class _Rules:
         kind = change.plates if isinstance(change, BackgroundChange) else None
         if kind is None:
             return None if plate is None else f"shows the background of '{plate}'"
-        labels, sources = self.columns.labels, self.columns.sources
+        labels, backgrounds = self.columns.labels, self.columns.backgrounds
         if plate is None or plate not in labels:
             return f"shows the background of '{plate}', which is not in the catalog"
-        if plate == item or (sources.get(item) is not None and sources.get(item) == sources.get(plate)):
+        if plate == item or (backgrounds.get(item) is not None and backgrounds.get(item) == backgrounds.get(plate)):
             return "shows its own background"
         if kind == "random":
             return None

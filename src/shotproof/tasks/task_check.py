@@ -21,6 +21,7 @@ from shotproof.core.records import TasksRecord
 from shotproof.core.tables import cast_columns
 from shotproof.tasks.changed_check import SAMPLER, ItemColumns, check_changes
 from shotproof.tasks.context.context_check import SETS, check_context
+from shotproof.tasks.plates import background_names
 from shotproof.tasks.taskset import TaskSet
 
 Row = dict[str, Any]
@@ -101,7 +102,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     context_column = record.context_column or "context"
     reads_contexts = has_contexts or (is_changed and context_column in catalog.table.column_names)
     contexts = dict(zip(lookup.label, contexts_of(catalog, context_column), strict=True)) if reads_contexts else {}
-    item_columns = ItemColumns(lookup.label, lookup.source, contexts)
+    backgrounds = dict(zip(lookup.label, background_names(catalog).to_pylist(), strict=True)) if is_changed else {}
+    item_columns = ItemColumns(lookup.label, backgrounds, contexts)
     clean_value = record.options.get("clean_value")
     clean_value = clean_value if isinstance(clean_value, str) else None
     published = planted and record.options.get("variant") == "published"
