@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from shotproof.core.runtime.runtime import runtime as runtime
     from shotproof.evaluation.evaluate import evaluate as evaluate
     from shotproof.features.encoder import Encoder as Encoder
-    from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.features import Features as Features
     from shotproof.features.transforms import Transform as Transform
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from shotproof.models.objective import objectives as objectives
     from shotproof.pipeline.bundle.write import bundle as bundle
     from shotproof.pipeline.diagnosis import doctor as doctor
+    from shotproof.pipeline.encode_tasks import encode as encode
     from shotproof.pipeline.explorer import view as view
     from shotproof.pipeline.leaderboard_files import leaderboard as leaderboard
     from shotproof.pipeline.profile.profile import profile as profile
@@ -102,7 +102,7 @@ HOMES = {
     "read_layout": "catalog.layout",
     "mix": "masks.mix",
     "detect": "attributes.detector",
-    "encode": "features.encoder",
+    "encode": "pipeline.encode_tasks",
     "transform": "features.transforms",
     "train": "training.train",
     "sample": "tasks.sampler",

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from shotproof.catalog.catalog import CHANGE, MASK, UNCHANGED, Catalog
-from shotproof.catalog.changed_catalog import can_be_changed, with_changes
+from shotproof.catalog.changed_catalog import can_be_changed, has_layers, is_changed, with_changes
 from shotproof.catalog.item_files import item_digests, item_files
 from shotproof.changes.change import changes
 from shotproof.changes.changed_items import ChangedImage
@@ -173,3 +173,72 @@ def test_mixtures_without_a_background_cannot_be_taken_apart(tmp_path: Path) -> 
         item_files(changed(catalog, "only-background"))
     with pytest.raises(InputError, match="change 'blur' does not apply to sounds"):
         item_files(changed(catalog, "blur"))
+
+
+def test_only_the_columns_of_the_medium_are_layers(tmp_path: Path) -> None:
+    images, sounds = draw_catalog(tmp_path / "images", 2), draw_clips(tmp_path / "sounds", 2)
+    parts = {"foreground": ["000.wav"] * 2, "background": ["001.wav", ""], "gain_db": [-3.0, None]}
+    for catalog, columns, expected in (
+        (images, {"background": ["forest", "street"]}, None),
+        (images, parts, None),
+        (images, {"mask": ["a.png", None]}, [True, False]),
+        (sounds, {"mask": ["a.png", "b.png"]}, None),
+        (sounds, {"background": ["street", "rain"]}, None),
+        (sounds, parts, [True, False]),
+    ):
+        table = catalog.table
+        for name, values in columns.items():
+            table = table.append_column(name, pa.array(values))
+        known = Catalog(table, catalog.root)
+        assert has_layers(known).tolist() == (expected or [False, False])
+        if expected is None:
+            with pytest.raises(InputError, match="change 'mixed-same' takes items apart, and none has a foreground"):
+                can_be_changed(known, changes.make("mixed-same"))
+
+
+def test_images_with_the_columns_of_mixtures_are_taken_apart_by_their_masks(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, classes=1, items=2)
+    table = catalog.table.append_column("foreground", pa.array(["bird"] * 2))
+    both = changed(Catalog(table.append_column("background", pa.array(["sea"] * 2)), tmp_path), "only-background")
+    assert [type(file) for file in item_files(both)[2:]] == [ChangedImage] * 2
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False]])
+def test_masks_that_are_no_text_are_refused_by_the_column(tmp_path: Path, values: list[object]) -> None:
+    catalog = draw_catalog(tmp_path, 2)
+    numbered = Catalog(catalog.table.append_column(MASK, pa.array(values)), tmp_path)
+    with pytest.raises(InputError, match=r"catalog, column 'mask': expected string, found (int64|double|bool)"):
+        can_be_changed(numbered, changes.make("only-background"))
+    assert can_be_changed(numbered, changes.make("blur")).all()
+
+
+def test_masks_may_be_codes_of_text_or_all_empty(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path, 2)
+    coded = catalog.table.append_column(MASK, pa.array(["a.png", None]).dictionary_encode())
+    assert has_layers(Catalog(coded, tmp_path)).tolist() == [True, False]
+    assert not has_layers(Catalog(catalog.table.append_column(MASK, pa.nulls(2)), tmp_path)).any()
+
+
+@pytest.mark.parametrize("name", [CHANGE, UNCHANGED])
+def test_a_column_of_the_user_with_a_name_of_ours_is_no_change(tmp_path: Path, name: str) -> None:
+    plain = draw_catalog(tmp_path, 2)
+    catalog = Catalog(plain.table.append_column(name, pa.array(["price", "weather"])), tmp_path)
+    assert not is_changed(catalog)
+    assert item_files(catalog) == plain.paths
+    both = changed(catalog, "blur")
+    assert is_changed(both)
+    assert both.table.column(CHANGE).to_pylist() == [None, None, "blur", "blur"]
+    files = item_files(both)
+    assert files[:2] == plain.paths
+    assert all(isinstance(file, ChangedImage) for file in files[2:])
+    expected = encode(changed(plain, "blur"), "pixels", runtime=NO_CACHE)
+    np.testing.assert_array_equal(encode(both, "pixels", runtime=NO_CACHE).array, expected.array)
+
+
+def test_an_item_with_the_name_of_a_changed_one_is_told_with_the_change(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path, 2)
+    names = pa.array(["a.png", "a.png @ blur"])
+    catalog = Catalog(catalog.table.set_column(0, "item", names), tmp_path)
+    assert len(changed(catalog, "noise")) == 4
+    with pytest.raises(InputError, match=r"'a\.png @ blur' is also the name of item 'a\.png' with the change 'blur'"):
+        changed(catalog, "noise", "blur")

@@ -73,6 +73,7 @@ def voice(seed: int = 0, seconds: float = 1.0) -> Samples:
 SOUNDS: dict[str, Callable[[], Samples]] = {
     "voice": voice,
     "silence": lambda: np.zeros(4000, np.float32),
+    "nothing": lambda: np.zeros(0, np.float32),
     "sample": lambda: np.ones(1, np.float32),
     "short": lambda: tone(1, 0.001),
     "odd": lambda: tone(2, 0.10007),

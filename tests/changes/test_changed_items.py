@@ -11,6 +11,7 @@ from PIL import Image
 from shotproof.changes.change import changes
 from shotproof.changes.changed_items import SIDE, ChangedClip, ChangedImage, MaskedImage
 from shotproof.core.errors import UnreadableItem
+from shotproof.media.box import Box
 from shotproof.media.clip import RATE, read_clip
 from shotproof.media.images import open_image
 from shotproof.media.mixture import Mixture
@@ -70,6 +71,25 @@ def test_large_images_are_changed_at_the_published_size(tmp_path: Path) -> None:
     assert open_image(ChangedImage(changes.make("blur", severity=0), source)).size == (3 * SIDE, 2 * SIDE)
 
 
+@pytest.mark.parametrize("spelling", ["blur", "only-background", "mixed-same(plate='b')"])
+def test_encoders_that_ask_for_more_pixels_get_them(tmp_path: Path, spelling: str) -> None:
+    source = saved(tmp_path / "a.png", 2 * SIDE, 3 * SIDE)
+    plate = saved(tmp_path / "b.png", 2 * SIDE, 2 * SIDE, 1) if "plate" in spelling else None
+    image = ChangedImage(changes.make(spelling), source, plate)
+    sizes = {side: open_image(image, side=side).size[::-1] for side in (None, 8, SIDE, 384, 1000)}
+    assert sizes == {None: (224, 336), 8: (224, 336), SIDE: (224, 336), 384: (384, 576), 1000: (448, 672)}
+    small = ChangedImage(changes.make(spelling), saved(tmp_path / "c.png"), plate)
+    assert open_image(small, side=384).size == (52, 40)
+
+
+def test_boxes_do_not_depend_on_how_they_are_held(tmp_path: Path) -> None:
+    """Digests are keys of caches, whatever type has the numbers."""
+    source = MaskedImage(tmp_path / "a.png", tmp_path / "mask.png", Box(0.0, 0.0, 0.5, 0.5))
+    image = ChangedImage(changes.make("only-foreground"), source)
+    plain = replace(source, box=(0.0, 0.0, 0.5, 0.5))  # type: ignore[arg-type]
+    assert image.digest(["1", "2"]) == replace(image, source=plain).digest(["1", "2"])
+
+
 def test_a_mask_may_have_another_size_but_no_other_shape(tmp_path: Path) -> None:
     source = saved(tmp_path / "a.png", 40, 60)
     assert source.mask is not None
@@ -89,7 +109,7 @@ def test_digests_follow_content_and_change(tmp_path: Path) -> None:
         *(ChangedImage(changes.make(f"blur(severity={severity})"), source) for severity in (1, 2)),
         ChangedImage(changes.make("only-background"), source),
         ChangedImage(changes.make("only-foreground"), source),
-        ChangedImage(changes.make("only-foreground"), replace(source, box=(0.0, 0.0, 0.5, 0.5))),
+        ChangedImage(changes.make("only-foreground"), replace(source, box=Box(0.0, 0.0, 0.5, 0.5))),
     ]
     digests = [image.digest(["d1", "d2"]) for image in images]
     assert len(set(digests)) == len(digests)

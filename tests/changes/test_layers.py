@@ -9,6 +9,8 @@ from hypothesis.extra.numpy import arrays
 from shotproof.changes.backgrounds import MixedRandom, MixedRival, MixedSame, OnlyBackground, OnlyForeground
 from shotproof.changes.change import BackgroundChange, changes
 from shotproof.changes.layers import GRAY, ImageLayers, SoundLayers, _fill
+from shotproof.core.errors import InputError
+from shotproof.media.box import Box
 from shotproof.media.clip import RATE, Samples
 from shotproof.media.mixture import amplified
 from tests.changes.every_change import noisy, smooth, voice
@@ -44,7 +46,7 @@ def test_the_whole_box_is_filled_whatever_the_mask_missed() -> None:
     pixels = np.where(whole[..., None], UNIQUE, np.minimum(noisy(48, 64), (120, 255, 120))).astype(np.uint8)
     y, x = np.flatnonzero(whole.any(axis=1)), np.flatnonzero(whole.any(axis=0))
     assert OnlyBackground().compose(ImageLayers(pixels, mask), None)[..., 0].max() > 200
-    box = (x[0] / 64 + 0.005, y[0] / 48 + 0.005, (x[-1] + 1) / 64 - 0.005, (y[-1] + 1) / 48 - 0.005)
+    box = Box(x[0] / 64 + 0.005, y[0] / 48 + 0.005, (x[-1] + 1) / 64 - 0.005, (y[-1] + 1) / 48 - 0.005)
     assert OnlyBackground().compose(ImageLayers(pixels, mask, box), None)[..., 0].max() <= 120
 
 
@@ -130,12 +132,45 @@ def test_another_background_is_as_loud_as_that_of_the_item(change: type[Backgrou
     assert lufs(added) == pytest.approx(lufs(back), abs=0.1)
 
 
+@pytest.mark.parametrize("margin_db", [-6.0, 0.0, 8.0, 20.0])
+@pytest.mark.parametrize("change", MIXED)
+def test_a_margin_says_how_far_the_background_is_below_the_foreground(
+    change: type[BackgroundChange], margin_db: float
+) -> None:
+    front, back, other = (0.1 * sound for sound in sounds())  # quiet enough for sums that do not clip
+    layers = SoundLayers(front, back), SoundLayers(back, other)
+    mixed = change(margin_db=margin_db).compose(*layers)  # type: ignore[call-arg]
+    added = mixed - front
+    assert lufs(front) - lufs(added) == pytest.approx(margin_db, abs=0.1)
+    again = change(margin_db=margin_db).compose(SoundLayers(front, 3 * back), layers[1])  # type: ignore[call-arg]
+    np.testing.assert_array_equal(again, mixed)
+
+
+def test_images_have_no_margin() -> None:
+    change = changes.make("mixed-rival(margin_db=8)")
+    change.require_medium("sound")
+    with pytest.raises(InputError, match=r"'mixed-rival\(margin_db=8\)': margin_db applies to sounds"):
+        change.require_medium("image")
+    with pytest.raises(InputError, match="margin_db: expected a number from -60 to 60"):
+        changes.make("mixed-same(margin_db=100)")
+
+
 def test_silent_backgrounds_are_no_error() -> None:
     front, back, other = sounds()
     silence = np.zeros_like(front)
     on_silence = MixedSame().compose(SoundLayers(front, back), SoundLayers(front, silence))
     np.testing.assert_allclose(on_silence, front, atol=1 / 32768)
     assert np.isfinite(MixedSame().compose(SoundLayers(front, silence), SoundLayers(front, other))).all()
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000])
+def test_sounds_that_are_too_short_for_a_loudness_are_no_error(length: int) -> None:
+    short = 0.3 * np.ones(length, np.float32)
+    layers = SoundLayers(short, short)
+    for change in (OnlyForeground, OnlyBackground, *MIXED):
+        changed = change().compose(layers, layers)
+        assert len(changed) == length
+        assert np.isfinite(changed).all()
 
 
 def test_every_background_change_is_tested() -> None:

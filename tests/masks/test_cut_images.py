@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +18,10 @@ from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.masks.cut_images import SIDE, CutSettings, cut
-from shotproof.masks.cutter import Box, Cutter, Mask, Pixels, cutters
+from shotproof.masks.cutter import Cutter, Pixels, cutters
+from shotproof.media.box import Box
 from shotproof.media.images import open_image
+from shotproof.media.mask_file import Mask
 from tests.drawn_clips import draw_clips
 from tests.drawn_layers import disc, picture
 from tests.masks.test_grabcut import overlap
@@ -196,15 +199,54 @@ def test_a_flat_folder_of_masks_does_for_names_that_are_unique(tmp_path: Path) -
     assert dict(masked.record.dropped) == {"missing": 2}
 
 
-def test_a_mask_of_another_size_is_refused_by_name(tmp_path: Path) -> None:
-    catalog = draw(tmp_path / "images", 2)
-    for item in catalog.items:
-        (tmp_path / "masks" / item).parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(disc(24, 32)).save(tmp_path / "masks" / item)
-    with pytest.raises(InputError, match=r"masks/class0/0\.png has 32 x 24 pixels, its image .*0\.png has 64 x 48"):
-        cut(catalog, tmp_path / "cut", CutSettings(masks=tmp_path / "masks"), runtime=NO_CACHE)
+def save_masks(folder: Path, catalog: Catalog, *masks: Image.Image) -> Path:
+    """A folder of masks, named as the items are."""
+    for item, mask in zip(catalog.items, masks, strict=True):
+        (folder / item).parent.mkdir(parents=True, exist_ok=True)
+        mask.save(folder / item)
+    return folder
+
+
+def test_masks_of_another_size_are_taken_and_of_another_shape_left_out(tmp_path: Path) -> None:
+    catalog = draw(tmp_path / "images", 4)
+    sizes = [(48, 64), (24, 32), (96, 128), (64, 48)]
+    masks = save_masks(tmp_path / "masks", catalog, *(Image.fromarray(disc(*size)) for size in sizes))
+    masked = cut(catalog, tmp_path / "cut", CutSettings(masks=masks), runtime=NO_CACHE)
+    assert masked.items == catalog.items[:3]
+    assert dict(masked.record.dropped) == {"of another shape": 1}
+    assert masked.record.skipped == ({"item": "class1/3.png", "label": "class1", "reason": "mask of another shape"},)
+    both = with_changes(masked, [(masked.item_column, pa.repeat("only-foreground", 3))])
+    assert [open_image(file).size for file in item_files(both)[3:]] == [(64, 48)] * 3
+    with pytest.raises(InsufficientData, match="none of 1 image has a good mask: 1 of another shape"):
+        cut(catalog.filter([False] * 3 + [True]), tmp_path / "none", CutSettings(masks=masks), runtime=NO_CACHE)
     with pytest.raises(InputError, match=r"masks: folder .*nowhere does not exist"):
         cut(catalog, tmp_path / "cut", CutSettings(masks=tmp_path / "nowhere"), runtime=NO_CACHE)
+
+
+def test_masks_of_labels_and_in_alpha_are_read(tmp_path: Path) -> None:
+    catalog = draw(tmp_path / "images", 3)
+    zero_or_one = Image.fromarray(true_mask(0).astype(np.uint8))
+    labels = Image.fromarray(3 * true_mask(1).astype(np.uint8), "P")
+    labels.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0])
+    alpha = Image.new("RGBA", (64, 48), "white")
+    alpha.putalpha(Image.fromarray(true_mask(2)).convert("L"))
+    masks = save_masks(tmp_path / "masks", catalog, zero_or_one, labels, alpha)
+    masked = cut(catalog, tmp_path / "cut", CutSettings(masks=masks), runtime=NO_CACHE)
+    assert masked.items == catalog.items
+    for number, mask in enumerate(masked.table.column(MASK).to_pylist()):
+        saved = np.asarray(open_image(tmp_path / "cut" / mask).convert("L")) > 127
+        np.testing.assert_array_equal(saved, true_mask(number))
+
+
+def test_masks_of_a_folder_are_held_against_the_boxes_and_agree_with_nothing(tmp_path: Path) -> None:
+    """Nobody has cut them, so that there is no mask of the mirrored image."""
+    catalog = draw(tmp_path / "images", 2, **boxes((24, 0, 40, 48), (0, 0, 20, 48)))
+    masks = save_masks(tmp_path / "masks", catalog, *(Image.fromarray(disc(48, 64, 0.25, 0.8)) for _ in range(2)))
+    masked = cut(catalog, tmp_path / "cut", CutSettings(masks=masks), runtime=NO_CACHE)
+    assert dict(masked.record.dropped) == {"fills little of its box": 1}
+    assert masked.items == catalog.items[:1]
+    assert masked.table.column("mask_agreement").to_pylist() == [None]
+    assert masked.table.column("mask_box_area")[0].as_py() == pytest.approx(disc(48, 64, 0.25, 0.8)[:, 24:].mean())
 
 
 def boxes(*rows: tuple[float | None, ...]) -> dict[str, pa.Array]:
@@ -244,6 +286,52 @@ def test_boxes_outside_of_the_image_are_refused_with_a_hint(tmp_path: Path) -> N
         catalog = draw(tmp_path / str(number), 2, **boxes((16, 12, 32, 24), row))
         with pytest.raises(InputError, match=r"the box of item 'class1/1\.png' .* of 64 x 48 pixels: .*set box_side"):
             cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e308, None])
+@pytest.mark.parametrize("place", range(4))
+def test_boxes_that_are_no_numbers_are_refused_by_name(tmp_path: Path, value: float | None, place: int) -> None:
+    row: list[float | None] = [16, 12, 32, 24]
+    row[place] = value
+    catalog = draw(tmp_path / "images", 2, **boxes((16, 12, 32, 24), tuple(row)))
+    with pytest.raises(InputError, match=r"the box of item 'class1/1\.png' .*(expected four empty values|box_side)"):
+        cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)
+
+
+def test_columns_of_boxes_come_together(tmp_path: Path) -> None:
+    columns = boxes((16, 12, 32, 24), (16, 12, 32, 24))
+    catalog = draw(tmp_path / "images", 2, **{name: columns[name] for name in ("box_x", "box_y")})
+    with pytest.raises(InputError, match="it has box_x, box_y and lacks box_width, box_height"):
+        cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)
+    with pytest.raises(InputError, match="column 'box_x': expected double, found string"):
+        cut(
+            draw(tmp_path / "images", 2, **{**columns, "box_x": ["a", "b"]}),
+            tmp_path / "cut",
+            settings(),
+            runtime=NO_CACHE,
+        )
+
+
+def test_boxes_of_turned_photos_are_those_of_the_upright_image(tmp_path: Path) -> None:
+    catalog = draw(tmp_path / "images", 1, **boxes((12, 8, 24, 48)))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn clockwise: the file has 64 x 48 pixels, the image 48 x 64
+    Image.new("RGB", (64, 48), RED).save(catalog.paths[0], "JPEG", exif=exif)
+    with pytest.raises(InsufficientData, match="1 full"):
+        cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)
+    assert CountingCutter.calls[0] == pytest.approx((0.25, 0.125, 0.75, 0.875))
+
+
+@pytest.mark.parametrize("has_boxes", [True, False])
+def test_grabcut_without_any_box_says_so_once(
+    tmp_path: Path, has_boxes: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [(8, 8, 48, 32) if has_boxes else (None,) * 4, (None,) * 4]
+    catalog = draw(tmp_path / "images", 2, **boxes(*rows))
+    with caplog.at_level(logging.INFO, "shotproof"):
+        cut(catalog, tmp_path / "cut", CutSettings("grabcut(iterations=1)"), runtime=NO_CACHE)
+        cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)  # which needs none
+    assert caplog.text.count("no boxes (columns box_x, box_y, box_width, box_height)") == (not has_boxes)
 
 
 def test_sounds_are_refused(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from shotproof.core.errors import InputError
-from shotproof.masks.cutter import Box, cutters
+from shotproof.masks.cutter import cutters
+from shotproof.media.box import Box
 from tests.drawn_layers import Mask, Pixels, disc
 
 SIDE = 192

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shotproof.masks.cutter import Box
 from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
+from shotproof.media.box import Box
 from tests.drawn_layers import disc
 
 GOOD = MaskQuality(area=0.3, box_area=0.6, pieces=1, border=0.0, agreement=0.9)
@@ -39,6 +39,7 @@ def test_specks_are_no_pieces_and_an_empty_mask_has_none() -> None:
     ("changed", "reason"),
     [
         ({}, None),
+        ({"agreement": None}, None),
         ({"box_area": None}, None),
         ({"area": 0.0}, "empty"),
         ({"area": 1.0, "border": 1.0}, "full"),
@@ -54,3 +55,12 @@ def test_each_threshold_has_a_reason(changed: dict[str, float], reason: str | No
     assert replace(GOOD, **changed).fails(MaskThresholds()) == reason
     lenient = MaskThresholds(0, 1, 0, 100, 1, 0)
     assert replace(GOOD, **changed).fails(lenient) == (reason if reason in ("empty", "full") else None)
+
+
+def test_measures_in_words_leave_out_what_is_unknown() -> None:
+    assert GOOD.words == "area 30%, box 60%, 1 piece, border 0%, agreement 0.90"
+    assert replace(GOOD, box_area=None, agreement=None, pieces=2).words == "area 30%, 2 pieces, border 0%"
+
+
+def test_a_mask_that_was_not_cut_has_no_agreement() -> None:
+    assert MaskQuality.of(disc(60, 60), None, None).agreement is None

@@ -12,7 +12,8 @@ import transformers
 from onnx import TensorProto, helper, numpy_helper
 
 from shotproof.core.errors import InputError
-from shotproof.masks.cutter import Box, cutters
+from shotproof.masks.cutter import cutters
+from shotproof.media.box import Box
 from tests.drawn_layers import disc
 from tests.masks.test_grabcut import overlap, red_disc_on_green_noise
 

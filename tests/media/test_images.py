@@ -195,6 +195,16 @@ def test_a_cut_jpeg_is_refused_alike_if_it_is_reduced(tmp_path: Path) -> None:
     assert "image file is truncated" in told[0]
 
 
+@pytest.mark.parametrize("extension", ["jpg", "png", "webp", "tif"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_the_size_is_that_of_the_upright_image(tmp_path: Path, extension: str, orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / f"image.{extension}"
+    Image.new("RGB", (64, 48)).save(path, exif=exif)
+    assert image_size(path) == open_image(path).size == ((64, 48) if orientation < 5 else (48, 64))
+
+
 def test_the_first_picture_of_several_in_a_jpeg_is_reduced(tmp_path: Path) -> None:
     first, second = scene(1000, 1000), scene(1000, 1000, seed=1)
     first.save(tmp_path / "several.jpg", "MPO", save_all=True, append_images=[second])  # as phones keep a depth map

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,46 @@ def test_a_run_cuts_first_and_leaves_out_what_has_no_mask(data: Path) -> None:
     # Another threshold is another folder.
     stricter = write_experiment(data, file.read_text(), ("[features]", "min_area = 0.05\n[features]"))
     assert folder not in run(stricter, dry_run=True).made
+
+
+MASKED = "shift(support_where=\\"mask != ''\\", query_where=\\"mask != ''\\", shifted=False)"
+KEPT = f"""samplers = ["random", "changed(change='blur')", "{MASKED}", {{ name = "changed", change = "mixed-same", \
+like = "shift" }}, "changed(change='mixed-rival')"]"""
+
+
+def test_images_without_a_mask_are_kept_for_tasks_that_need_none(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = EXPERIMENT.replace("tasks = 4", "tasks = 40").replace("[features]", "keep_all = true\n[features]", 1)
+    file = write_experiment(data, text, ('samplers = ["random"]', KEPT))
+    assert set(up_to_results(run(file, dry_run=True).made)) <= set(up_to_results(run(file, dry_run=True).made))
+    told: list[str] = []
+    with caplog.at_level(logging.INFO, logger="shotproof"):
+        study = run(file, log=told.append)
+    assert any("1 of 16 images without a good mask" in line for line in told)
+    masks = dict(zip(study.catalog.items, study.catalog.table["mask"].to_pylist(), strict=True))
+    assert [item for item, mask in masks.items() if not mask] == ["0-3.png"]
+    assert all((study.catalog.root / mask).is_file() for mask in masks.values() if mask)
+    shown = {tasks.record.sampler_name + str(tasks.is_changed): tasks for tasks in study.tasks}
+    items = {
+        tasks.record.name: {*pc.list_flatten(tasks.table["query"]).to_pylist()} for tasks in shown.values()
+    }
+    random, blur, masked, same, rival = study.tasks
+    used = [
+        {item for side in ("support", "query") for row in tasks.table[side].to_pylist() for item in row}
+        for tasks in (random, blur, masked, same, rival)
+    ]
+    assert [("0-3.png" in names) for names in used] == [True, True, False, False, False]
+    assert len(items) >= 4
+    links = {tasks.record.source("like") for tasks in (blur, same, rival)}
+    assert links == {random.digest, masked.digest, same.digest}
+    (said,) = [message for message in caplog.messages if message.startswith("encoding ")]
+    assert said.startswith("encoding 166 changed items: ")
+    assert said.endswith("16 of blur")
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="shotproof"):
+        assert run(file).made == []
+    assert caplog.messages == []
 
 
 def test_a_mask_that_changes_is_noticed(data: Path) -> None:

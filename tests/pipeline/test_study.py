@@ -8,11 +8,13 @@ import pytest
 
 from shotproof.core.errors import InputError
 from shotproof.features.encoder import encode
+from shotproof.pipeline.encode_tasks import encode as encode_with_tasks
 from shotproof.pipeline.study import Study, compare, run
-from shotproof.tasks.sampler import samplers
+from shotproof.tasks.sampler import sample, samplers
 from shotproof.worlds.context_world import ContextWorld
 from shotproof.worlds.dial import DialEncoder
 from shotproof.worlds.shapes import ShapesWorld
+from tests.drawn_layers import draw_masked
 from tests.pipeline.shapes_experiment import EXPERIMENT
 
 WORLD = ShapesWorld(classes=6, items=30)
@@ -151,3 +153,90 @@ def test_a_folder_is_compared_as_its_run_was(finished: Path) -> None:
     # Beside other files, or asked otherwise, it is as if there had been no run.
     assert read.compare(metric="acc").metric == "acc"
     assert Study.of([*study.results]).compare().metric == "acc"
+
+
+CHANGED = {"way": 3, "shots": [1, 2], "query": 2, "tasks": 5}
+
+
+def masked_study(folder: Path) -> Study:
+    """A study of pictures with masks."""
+    return Study(draw_masked(folder, items=8), encoder="pixels(size=4)", attributes=[])
+
+
+def references(study: Study) -> dict[str, set[str]]:
+    """What each task set is compared with."""
+    rows = study.compare(intervals="sampler").rows("gap")
+    return {row.tasks: {other.reference for other in rows if other.tasks == row.tasks} for row in rows}
+
+
+def test_one_thing_is_changed_in_what_was_evaluated(tmp_path: Path) -> None:
+    study = masked_study(tmp_path).evaluate(["ncc", "knn"], on="random", **CHANGED)
+    changed = study.change("mixed-rival").change(["blur", "noise(severity=5)"], side="both")
+    assert changed is study
+    names = ["random", "mixed-same", "mixed-rival", "blur on both sides", "noise(severity=5) on both sides"]
+    comparison = study.compare(intervals="sampler")
+    assert [[group.label for group in block.groups] for block in comparison.blocks] == [names, names]
+    assert comparison.methods == ["ncc", "knn"]
+    assert references(study) == {
+        "mixed-same": {"random"},
+        "mixed-rival": {"mixed-same"},
+        "blur on both sides": {"random"},
+        "noise(severity=5) on both sides": {"random"},
+    }
+    assert len({len(tasks) for tasks in study.tasks}) == 1
+    count = len(study.made)
+    study.change("mixed-rival")
+    assert len(study.made) == count
+
+
+def test_a_changed_set_of_a_study_is_that_of_an_evaluation(tmp_path: Path) -> None:
+    short = masked_study(tmp_path).evaluate("ncc", on="random", **CHANGED).change("blur")
+    sampler = "changed(change='blur')"
+    long = masked_study(tmp_path).evaluate("ncc", on=["random", sampler], **CHANGED)
+    named = masked_study(tmp_path).evaluate("ncc", on=["random", {"name": sampler, "like": "random"}], **CHANGED)
+    digests = [[results.digest for results in study.results] for study in (short, long, named)]
+    assert digests[0] == digests[1] == digests[2]
+
+
+def test_features_at_hand_must_have_the_changed_items(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, items=8)
+    design = {"way": 3, "shot": 1, "query": 2, "tasks": 5}
+    blurred = sample(catalog, "changed", like=sample(catalog, "random", **design))  # type: ignore[arg-type]
+    shape = {**CHANGED, "shots": [1]}
+    given = Study(catalog, encoder=encode_with_tasks(catalog, "pixels(size=4)", tasks=blurred), attributes=[])
+    assert given.evaluate("ncc", on="random", **shape).change("blur").tasks[1].digest == blurred.digest
+    plain = Study(catalog, encoder=encode(catalog, "pixels(size=4)"), attributes=[]).evaluate(
+        "ncc", on="random", **shape
+    )
+    with pytest.raises(InputError, match=r"lack 32 changed items, e\.g\. '0-0\.png @ blur': .*tasks=\[\.\.\.\]"):
+        plain.change("blur")
+    assert len(plain.tasks) == 1  # what was evaluated before is still there
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ("blurr", {}, "unknown change 'blurr': did you mean 'blur'"),
+        ("band", {}, "change 'band' does not apply to images"),
+        ("blur", {"side": "left"}, "side: expected one of query, support, both"),
+        ("blur", {"of": "hardest"}, "no tasks of sampler 'hardest' were evaluated"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(tmp_path: Path, change: str, options: dict[str, str], message: str) -> None:
+    study = masked_study(tmp_path).evaluate("ncc", on="random", **CHANGED)
+    with pytest.raises(InputError, match=message):
+        study.change(change, **options)  # type: ignore[arg-type]
+    assert len(study.results) == 2
+
+
+def test_a_change_needs_tasks(tmp_path: Path) -> None:
+    study = masked_study(tmp_path)
+    with pytest.raises(InputError, match="nothing was evaluated yet that could be changed"):
+        study.change("blur")
+    with pytest.raises(InputError, match="^sampler 'changed' changes the tasks of another sampler"):
+        study.evaluate("ncc", on="changed", **CHANGED)
+    with pytest.raises(InputError, match="unknown sampler 'blur': it is a change"):
+        study.evaluate("ncc", on=["random", "blur"], **CHANGED)
+    read = Study.of(study.evaluate("ncc", on="random", **CHANGED).results)
+    with pytest.raises(InputError, match="this study was read from files: to change tasks"):
+        read.change("blur")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.results.answers import AnsweredTasks, answers_on
-from shotproof.results.change_labels import is_background_alone
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss
@@ -130,7 +130,7 @@ class _CardBuilder:
             is_shuffled=loss.is_shuffled,
             at_most=None if math.isnan(at_most := verdict.at_most.get(self.classifier, math.nan)) else at_most,
             advice=""
-            if is_background_alone(loss.label)
+            if verdict.is_background_alone
             else advice_on_axis(loss.axis, "+" if costs else concluded.conclusion, context, medium),
             costs=costs,
         )
@@ -143,7 +143,7 @@ class _CardBuilder:
             groups["reference_accuracy"] = block.group(loss.reference)
             groups.update({loss_group.quantity: loss_group for loss_group in loss.groups})
         return CardAxis(
-            **vars(axis_tasks(block, group, loss, self._tasks)),
+            **vars(axis_tasks(block, group, loss, partial(self._tasks, block.design))),
             estimates=self._estimates(groups),
             by_task=self._by_task(group),
             rank=self._ranks(
@@ -194,7 +194,7 @@ class _CardBuilder:
                 baselines.append(CardBaseline(encoder, without_folders(row.classifier.method), accuracy, shares))
         return tuple(baselines)
 
-    def _tasks(self, group: Group) -> CardTasks:
+    def _tasks(self, design: Design, group: Group) -> CardTasks:
         """Describe the task set of a group."""
         digest = group.digests[0]
         features_digest = None
@@ -202,7 +202,8 @@ class _CardBuilder:
             if task_set.digest == digest:
                 features_digest = task_set.record.source("features")
         seed = group.seeds[0] if group.seeds else None
-        return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, features_digest)
+        change = self.comparison.changes.get((design, group.label))
+        return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, features_digest, change)
 
     def _costs(self, design: Design, loss: Loss, group: Group) -> Iterator[CardCost]:
         """Yield the attributes, or contexts of supports, that conclusively cost this classifier the most."""

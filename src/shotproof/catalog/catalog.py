@@ -36,7 +36,7 @@ NAME = "name"  # the column with readable names of the classes
 MIXTURE_COLUMNS = ("foreground", "background")
 MASK = "mask"  # the column with the files of the masks of images
 PLATE = "plate"  # the column of mixed images with the item whose background is shown
-UNCHANGED, CHANGE = "unchanged", "change"  # columns of changed items: the item that they are made of, and how
+UNCHANGED, CHANGE = "unchanged_item", "item_change"  # columns of changed items: the item that they are made of, and how
 
 
 @dataclass(frozen=True, repr=False)
@@ -296,8 +296,11 @@ def _mixture_columns(table: pa.Table) -> tuple[str, ...]:
 
 def _mask_columns(table: pa.Table) -> tuple[str, ...]:
     """List the column with the files of masks, if there is one."""
-    is_path = MASK in table.column_names and pa.types.is_string(table.schema.field(MASK).type)
-    return (MASK,) if is_path else ()
+    if MASK not in table.column_names:
+        return ()
+    kind = table.schema.field(MASK).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return (MASK,) if pa.types.is_string(kind) or pa.types.is_large_string(kind) else ()
 
 
 def _end_in(paths: pa.ChunkedArray, extensions: Iterable[str]) -> bool:

@@ -8,16 +8,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.catalog.catalog import CHANGE, MASK, UNCHANGED, Catalog
+from shotproof.catalog.catalog import CHANGE, MASK, MIXTURE_COLUMNS, UNCHANGED, Catalog
 from shotproof.changes.change import BackgroundChange, Change
 from shotproof.core.arrays import BoolArray
 from shotproof.core.errors import InputError
+from shotproof.core.tables import conform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# What a catalog needs so that its items can be taken apart, by medium, and what gives it.
-LAYERS = {"image": MASK, "sound": "background"}
+# Columns that a catalog needs so that its items can be taken apart, by medium, and what gives them.
+LAYER_COLUMNS = {"image": (MASK,), "sound": MIXTURE_COLUMNS}
+LAYERS = {medium: columns[-1] for medium, columns in LAYER_COLUMNS.items()}
 LAYERS_HINT = (
     "images need masks (a column 'mask', or `shotproof mix CATALOG --cutter grabcut`, which cuts them out) and sounds "
     "need to be mixtures (`shotproof mix CATALOG --mapping FILE`)"
@@ -37,14 +39,31 @@ def can_be_changed(catalog: Catalog, change: Change) -> BoolArray:
     """
     if not isinstance(change, BackgroundChange):
         return np.ones(len(catalog), bool)
-    columns = [name for name in LAYERS.values() if name in catalog.table.column_names]
-    has_layers = np.zeros(len(catalog), bool)
-    for name in columns:
-        filled = pc.not_equal(pc.fill_null(catalog.table.column(name), ""), "")
-        has_layers |= filled.to_numpy()
-    if not has_layers.any():
+    can_be_taken_apart = has_layers(catalog)
+    if not can_be_taken_apart.any():
         raise InputError(f"change '{change.name}' takes items apart, and none has a foreground: {LAYERS_HINT}")
-    return has_layers
+    return can_be_taken_apart
+
+
+def has_layers(catalog: Catalog) -> BoolArray:
+    """Return whether each item can be taken apart into foreground and background, [n], without reading any file.
+
+    Raises:
+        InputError: a column that names masks or recordings does not hold text.
+    """
+    known = np.zeros(len(catalog), bool)
+    for medium, names in LAYER_COLUMNS.items():
+        if catalog.medium not in (medium, None) or not set(names) <= set(catalog.table.column_names):
+            continue
+        table = conform(catalog.table, dict.fromkeys(names, "string"), "catalog")
+        filled = [pc.not_equal(pc.fill_null(table.column(name), ""), "").to_numpy() for name in names]
+        known |= np.logical_and.reduce(filled)
+    return known
+
+
+def is_changed(catalog: Catalog) -> bool:
+    """Return whether a catalog has changed items. One of the two columns alone is its user's, whatever it holds."""
+    return {UNCHANGED, CHANGE} <= set(catalog.table.column_names)
 
 
 def with_changes(catalog: Catalog, pairs: Iterable[tuple[pa.Array, pa.Array]]) -> Catalog:
@@ -56,16 +75,30 @@ def with_changes(catalog: Catalog, pairs: Iterable[tuple[pa.Array, pa.Array]]) -
 
     Returns:
         A catalog of all items of the first and then of the changed ones, each once, sorted by name. The columns
-        `unchanged` and `change` say what a changed item is made of.
+        `unchanged` and `change` say what a changed item is made of; columns of these names of the user's own are left
+        out.
+
+    Raises:
+        InputError: a changed item has the name of an item of the catalog.
+        Mismatch: the catalog lacks an item.
     """
     tables = [pa.table({UNCHANGED: items, CHANGE: changes}) for items, changes in pairs]
     columns = [UNCHANGED, CHANGE]
     distinct = pa.concat_tables(tables).group_by(columns, use_threads=False).aggregate([])
     distinct = distinct.sort_by([(name, "ascending") for name in columns])
     rows = catalog.rows_of(distinct.column(UNCHANGED), "the changes")
-    changed = catalog.table.take(pa.array(rows))
+    unchanged = catalog.table.drop_columns([name for name in columns if name in catalog.table.column_names])
+    changed = unchanged.take(pa.array(rows))
     names = changed_names(distinct.column(UNCHANGED), distinct.column(CHANGE))
+    is_taken = pc.is_in(names, value_set=catalog.item_column)
+    if pc.any(is_taken).as_py():
+        taken = pc.index(is_taken, True).as_py()
+        item, change = (distinct.column(name)[taken].as_py() for name in columns)
+        raise InputError(
+            f"catalog, column 'item': '{names[taken].as_py()}' is also the name of item '{item}' with the change "
+            f"'{change}': rename it, e.g. without ' @ '"
+        )
     changed = changed.set_column(changed.column_names.index("item"), "item", names)
     for name in columns:
         changed = changed.append_column(name, distinct.column(name))
-    return Catalog(pa.concat_tables([catalog.table, changed], promote_options="default"), catalog.root, catalog.record)
+    return Catalog(pa.concat_tables([unchanged, changed], promote_options="default"), catalog.root, catalog.record)

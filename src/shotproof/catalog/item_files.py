@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 import pyarrow as pa
 
 from shotproof.catalog.catalog import CHANGE, MASK, MIXTURE_COLUMNS, UNCHANGED, Catalog
-from shotproof.catalog.changed_catalog import LAYERS_HINT
+from shotproof.catalog.changed_catalog import LAYERS_HINT, is_changed
 from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.changes.changed_items import ChangedClip, ChangedImage, MaskedImage
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.plain_values import format_value
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.places import resolve_path
 from shotproof.core.storage.store import OnError, file_digests
 from shotproof.core.tables import conform
-from shotproof.media.clip import Short
+from shotproof.media.box import Box
+from shotproof.media.clip import Short, is_sound, read_clip
+from shotproof.media.images import is_readable
 from shotproof.media.mixture import Mixture, Peak
 from shotproof.media.unwritten import ItemFile
 
@@ -35,7 +39,7 @@ def item_files(catalog: Catalog) -> Sequence[ItemFile]:
         InputError: an item has neither a file nor the parts of a mixture, or lacks what its change needs.
     """
     paths = catalog.table.column("path").to_pylist()
-    has_changes = CHANGE in catalog.table.column_names
+    has_changes = is_changed(catalog)
     if all(paths) and not has_changes:
         return catalog.paths
     if not has_changes:
@@ -55,10 +59,14 @@ class _ChangedFiles:
         self.paths = catalog.table.column("path").to_pylist()
         self.spellings = table.column(CHANGE).to_pylist()
         self.unchanged = table.column(UNCHANGED).to_pylist()
-        self.is_mixed = set(MIXTURE_COLUMNS) <= set(catalog.table.column_names)
+        self.is_mixed = catalog.medium != "image" and set(MIXTURE_COLUMNS) <= set(catalog.table.column_names)
         self.mixtures = _mixtures(catalog, [not path for path in self.paths]) if self.is_mixed else []
-        self.masks = masked_images(catalog)
         self.changes: dict[str, Change] = {}
+
+    @cached_property
+    def masks(self) -> list[MaskedImage | None]:
+        """Return each image with its mask, [n]; None if it has none."""
+        return masked_images(self.catalog)
 
     @property
     def files(self) -> list[ItemFile]:
@@ -108,19 +116,65 @@ class _ChangedFiles:
 
 
 def masked_images(catalog: Catalog) -> list[MaskedImage | None]:
-    """Return each image with its mask, [n]; None if it has none."""
+    """Return each image with its mask, [n]; None if it has none.
+
+    Raises:
+        InputError: a mask is not named by text, or a box is not inside its image.
+    """
     table = catalog.table
     if MASK not in table.column_names:
         return [None] * len(table)
     masks = conform(table, {MASK: "string"}, "catalog").column(MASK).to_pylist()
-    boxes: list[Any] = [None] * len(table)
-    if set(BOX) <= set(table.column_names):
-        columns = [conform(table, {name: "number"}, "catalog").column(name).to_pylist() for name in BOX]
-        boxes = [None if None in box else box for box in zip(*columns, strict=True)]
+    boxes = [None if values is None else Box(*values) for values in box_values(catalog, BOX)]
+    for item, box in zip(catalog.items, boxes, strict=True):
+        if box is not None and not box.is_inside:
+            raise InputError(
+                f"catalog: the box of item '{item}' ({_spelled(BOX, box)}) is not inside its image: expected "
+                f"0 <= {BOX[0]} < {BOX[2]} <= 1 and 0 <= {BOX[1]} < {BOX[3]} <= 1, as shares of the width and height"
+            )
     return [
         MaskedImage(path, resolve_path(catalog.root, mask), box) if mask else None
         for path, mask, box in zip(catalog.paths, masks, boxes, strict=True)
     ]
+
+
+def box_values(catalog: Catalog, names: Sequence[str]) -> list[tuple[float, ...] | None]:
+    """Return the four numbers that tell the box of each item, [n]; None if it has none.
+
+    Args:
+        catalog: images
+        names: the four columns, of which a catalog has all or none
+
+    Raises:
+        InputError: some of the columns or values are missing, or a value is not a finite number.
+    """
+    lacking = [name for name in names if name not in catalog.table.column_names]
+    if len(lacking) == len(names):
+        return [None] * len(catalog)
+    if lacking:
+        found = [name for name in names if name not in lacking]
+        raise InputError(f"catalog: a box needs four columns; it has {', '.join(found)} and lacks {', '.join(lacking)}")
+    table = conform(catalog.table, dict.fromkeys(names, "number"), "catalog")
+    boxes: list[tuple[float, ...] | None] = []
+    columns = (table.column(name).to_pylist() for name in names)
+    for item, values in zip(catalog.items, zip(*columns, strict=True), strict=True):
+        if all(value is None for value in values):
+            boxes.append(None)
+        elif all(value is not None and math.isfinite(value) for value in values):
+            boxes.append(values)
+        else:
+            raise InputError(
+                f"catalog: the box of item '{item}' ({_spelled(names, values)}) is not four finite numbers: for an "
+                f"image without a box, expected four empty values"
+            )
+    return boxes
+
+
+def _spelled(names: Sequence[str], values: Sequence[float | None]) -> str:
+    """Spell the numbers of a box: `box_x 3, box_y empty, ...`."""
+    return ", ".join(
+        f"{name} {'empty' if value is None else format(value, 'g')}" for name, value in zip(names, values, strict=True)
+    )
 
 
 def _mixtures(catalog: Catalog, required: Sequence[bool]) -> list[Mixture | None]:
@@ -167,3 +221,37 @@ def item_digests(files: Sequence[ItemFile], runtime: Runtime, on_error: OnError 
         return None if None in parts else file.digest([part for part in parts if part is not None])
 
     return pa.array([digest(file) for file in files], pa.string())
+
+
+def unreadable_files(catalog: Catalog, items: Sequence[str]) -> list[Path]:
+    """Find the files because of which items cannot be read, each once: images and sounds, masks, parts of mixtures.
+
+    Args:
+        catalog: catalog of the items
+        items: names of items that cannot be read
+    """
+    sources = dict(zip(catalog.items, item_files(catalog), strict=True))
+    bad: dict[Path, bool] = {}
+    found: dict[Path, None] = {}
+    for item in items:
+        source = sources[item]
+        files = [source] if isinstance(source, Path) else source.files
+        for file in files:
+            if file not in bad:
+                bad[file] = not _can_be_read(file)
+        failed = [file for file in files if bad[file]]
+        if not failed and isinstance(source, ChangedImage):
+            failed = source.misfits
+        found |= dict.fromkeys(failed or files)
+    return list(found)
+
+
+def _can_be_read(file: Path) -> bool:
+    """Return whether an image or a sound can be decoded."""
+    if not is_sound(file):
+        return is_readable(file)
+    try:
+        read_clip(file)
+    except UnreadableItem:
+        return False
+    return True

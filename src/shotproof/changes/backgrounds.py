@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from shotproof.changes.change import BackgroundChange
 from shotproof.changes.layers import Content, Layers
+from shotproof.core.errors import InputError
+from shotproof.core.nouns import Medium
+from shotproof.core.options import option
 
+MOST_MARGIN_DB = 60.0
 _PAPER = "Xiao et al., Noise or Signal: The Role of Image Backgrounds in Object Recognition, 2021"
 
 
@@ -40,10 +44,23 @@ class _Mixed(BackgroundChange):
 
     paper = _PAPER
 
+    margin_db: float | None = option(
+        None,
+        "sounds: decibels by which the foreground is louder than the background; by default as in its own mixture",
+        least=-MOST_MARGIN_DB,
+        most=MOST_MARGIN_DB,
+    )
+
+    def require_medium(self, medium: Medium | None) -> None:
+        """Reject a margin for images, which have no loudness."""
+        super().require_medium(medium)
+        if medium == "image" and self.margin_db is not None:
+            raise InputError(f"change '{self}': margin_db applies to sounds, and these are images: leave it out")
+
     def compose(self, layers: Layers, plate: Layers | None) -> Content:
         """Put the foreground on the background of the plate."""
         assert plate is not None  # the catalog has checked it
-        return layers.on_background_of(plate)
+        return layers.on_background_of(plate, self.margin_db)
 
 
 @dataclass(frozen=True)

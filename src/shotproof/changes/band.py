@@ -32,6 +32,8 @@ class Band(SoundChange):
         """Filter the sound."""
         from scipy.signal import butter, sosfiltfilt
 
+        if not len(samples):
+            return samples
         level = self.severity - 1
         if self.style == "low-pass":
             sections = butter(_ORDER, _LOW_PASS[level], "lowpass", fs=RATE, output="sos")

@@ -14,11 +14,17 @@ from shotproof.changes.change import BackgroundChange, Change, ImageChange, Pixe
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.layers import ImageLayers, Layers, SoundLayers
 from shotproof.core.errors import UnreadableItem
+from shotproof.media.box import Box
 from shotproof.media.clip import Samples, UnwrittenClip, read_clip
 from shotproof.media.images import UnwrittenImage, open_image
+from shotproof.media.mask_file import read_fitting_mask, scaled_mask
 from shotproof.media.mixture import Mixture
 
-SIDE = 224  # pixels of the shorter side at which images are changed, as in ImageNet-C; smaller images keep theirs
+# Pixels of the shorter side at which images are changed, as in ImageNet-C, unless an encoder needs more. Smaller images
+# keep theirs.
+SIDE = 224
+# Part of the digests of changed items. It is raised when a change makes other pixels or samples than before.
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -26,43 +32,50 @@ class MaskedImage:
     """An image file with the mask of its foreground.
 
     mask: file of a grayscale image that is light where the foreground is; None if the image has none
-    box: left, top, right and bottom of the foreground, as shares of the width and height
+    box: around the foreground; None if it is unknown
     """
 
     path: Path
     mask: Path | None = None
-    box: tuple[float, float, float, float] | None = None
+    box: Box | None = None
 
     @property
     def files(self) -> list[Path]:
         """Return the files that it is read from."""
         return [self.path, *([] if self.mask is None else [self.mask])]
 
-    def pixels(self) -> Pixels:
-        """Return the pixels [height, width, 3], scaled down so that the shorter side has at most SIDE of them."""
-        image = open_image(self.path, side=2 * SIDE)
+    @property
+    def has_fitting_mask(self) -> bool:
+        """Return whether the mask can be read and has the shape of the image."""
+        try:
+            return self.mask is not None and read_fitting_mask(self.mask, self.path).size > 0
+        except UnreadableItem:
+            return False
+
+    def pixels(self, side: int | None = None) -> Pixels:
+        """Return the pixels [height, width, 3], of which the shorter side has SIDE at most, or `side` if that is more.
+
+        Args:
+            side: that of `open_image`; None if it is unknown how many are needed
+        """
+        most = max(SIDE, side or 0)
+        image = open_image(self.path, side=2 * most)
         shorter = min(image.size)
-        if shorter > SIDE:
-            width, height = (round(length * SIDE / shorter) for length in image.size)
+        if shorter > most:
+            width, height = (round(length * most / shorter) for length in image.size)
             image = image.resize((width, height), Image.Resampling.BICUBIC)
         return np.asarray(image)
 
-    def layers(self) -> ImageLayers:
-        """Take the image apart.
+    def layers(self, side: int | None = None) -> ImageLayers:
+        """Take the image apart; `side` is that of `pixels`.
 
         Raises:
             UnreadableItem: the mask cannot be read or has another shape than the image.
         """
         assert self.mask is not None  # the catalog has checked it
-        pixels, mask = self.pixels(), open_image(self.mask).convert("L")
+        pixels, mask = self.pixels(side), read_fitting_mask(self.mask, self.path)
         height, width = pixels.shape[:2]
-        if abs(mask.width * height - mask.height * width) > max(mask.width, mask.height, width, height):
-            raise UnreadableItem(
-                f"mask {self.mask} has {mask.width} x {mask.height} pixels, which is not the shape of {self.path} "
-                f"({width} x {height})"
-            )
-        resized = np.asarray(mask.resize((width, height), Image.Resampling.BILINEAR))
-        return ImageLayers(pixels, resized > 127, self.box)
+        return ImageLayers(pixels, scaled_mask(mask, width, height), self.box)
 
 
 @dataclass(frozen=True)
@@ -76,15 +89,15 @@ class ChangedImage(UnwrittenImage):
     source: MaskedImage
     plate: MaskedImage | None = None
 
-    def image(self) -> Image.Image:
+    def image(self, side: int | None = None) -> Image.Image:
         """Return the changed image; one that nothing changes is not scaled either."""
         if self.change.changes_nothing:
-            return open_image(self.source.path)
+            return open_image(self.source.path, side=side)
         if isinstance(self.change, BackgroundChange):
-            plate = None if self.plate is None else self.plate.layers()
-            return Image.fromarray(self.change.compose(self.source.layers(), plate))
+            plate = None if self.plate is None else self.plate.layers(side)
+            return Image.fromarray(self.change.compose(self.source.layers(side), plate))
         assert isinstance(self.change, ImageChange)
-        pixels = self.source.pixels()
+        pixels = self.source.pixels(side)
         return Image.fromarray(self.change.apply(pixels, ItemDraws(pixels, self.change.name)))
 
     @property
@@ -92,9 +105,16 @@ class ChangedImage(UnwrittenImage):
         """Return the files that it is made of."""
         return [*self.source.files, *([] if self.plate is None else self.plate.files)]
 
+    @property
+    def misfits(self) -> list[Path]:
+        """Return the masks that have another shape than their image, or that cannot be read."""
+        sources = [source for source in (self.source, self.plate) if source is not None]
+        return [source.mask for source in sources if source.mask is not None and not source.has_fitting_mask]
+
     def digest(self, parts: Sequence[str]) -> str:
         """Return a digest of the content, given those of the files."""
-        boxes = [source.box for source in (self.source, self.plate) if source is not None]
+        sources = [source for source in (self.source, self.plate) if source is not None]
+        boxes = [source.box and tuple(source.box) for source in sources]
         return _digest(self.change, [*parts, repr(boxes)])
 
 
@@ -142,4 +162,4 @@ def _digest(change: Change, parts: Sequence[str]) -> str:
     """Digest a change and what it is made of. The name of a plate is left out: its files say which it is."""
     if isinstance(change, BackgroundChange):
         change = replace(change, plate=None, seed=0)
-    return hashlib.sha256("\0".join(["changed", change.spelling, *parts]).encode()).hexdigest()
+    return hashlib.sha256("\0".join(["changed", str(_VERSION), change.spelling, *parts]).encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageFilter, ImageOps
 
+from shotproof.media.box import Box
 from shotproof.media.clip import Samples
 from shotproof.media.lufs import integrated_loudness
 from shotproof.media.mixture import amplified, from_pcm, mix_clips
@@ -36,8 +36,13 @@ class Layers(ABC):
         """Return the item without its foreground."""
 
     @abstractmethod
-    def on_background_of(self, plate: Layers) -> Content:
-        """Return the foreground of this item on the background of another."""
+    def on_background_of(self, plate: Layers, margin_db: float | None = None) -> Content:
+        """Return the foreground of this item on the background of another.
+
+        Args:
+            plate: the other item
+            margin_db: of sounds, decibels by which the foreground is louder; None: as loud as its own background was
+        """
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,12 @@ class ImageLayers(Layers):
 
     pixels: [height, width, 3]
     mask: whether a pixel shows the foreground, [height, width]
-    box: left, top, right and bottom of the foreground, as shares of the width and height; None if it is unknown
+    box: around the foreground; None if it is unknown
     """
 
     pixels: npt.NDArray[np.uint8]
     mask: npt.NDArray[np.bool_]
-    box: tuple[float, float, float, float] | None = None
+    box: Box | None = None
 
     def only_foreground(self) -> Content:
         """Return the foreground on gray."""
@@ -61,7 +66,7 @@ class ImageLayers(Layers):
         """Return the image with its foreground filled in from around it."""
         return _fill(self.pixels, self._hole)
 
-    def on_background_of(self, plate: Layers) -> Content:
+    def on_background_of(self, plate: Layers, margin_db: float | None = None) -> Content:
         """Return the foreground on another image's background, which is scaled and cropped to this image's size."""
         assert isinstance(plate, ImageLayers)
         height, width = self.mask.shape
@@ -85,9 +90,7 @@ class ImageLayers(Layers):
         if len(y):
             hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
         if self.box is not None:
-            left, top, right, bottom = self.box
-            rows = slice(int(top * height), math.ceil(bottom * height))
-            hole[rows, int(left * width) : math.ceil(right * width)] = True
+            hole[self.box.touched_pixels(width, height)] = True
         return hole
 
 
@@ -109,11 +112,12 @@ class SoundLayers(Layers):
         """Return the background alone."""
         return _mixed(self.background, None)
 
-    def on_background_of(self, plate: Layers) -> Content:
-        """Return the foreground with another background, made as loud as its own is."""
+    def on_background_of(self, plate: Layers, margin_db: float | None = None) -> Content:
+        """Return the foreground with another background, as loud as its own is, or below the foreground by a margin."""
         assert isinstance(plate, SoundLayers)
-        loudness, other = (integrated_loudness(layers.background) for layers in (self, plate))
-        gain_db = round(loudness - other, 4) if np.isfinite(loudness) and np.isfinite(other) else 0.0
+        wanted = integrated_loudness(self.background if margin_db is None else self.foreground) - (margin_db or 0.0)
+        other = integrated_loudness(plate.background)
+        gain_db = round(wanted - other, 4) if np.isfinite(wanted) and np.isfinite(other) else 0.0
         return _mixed(self.foreground, amplified(plate.background, gain_db))
 
 

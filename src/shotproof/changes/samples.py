@@ -12,8 +12,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def rms(values: Floats) -> float:
-    """Return the root of the mean square."""
-    return float(np.sqrt(np.mean(np.square(values))))
+    """Return the root of the mean square; 0 if there are no values."""
+    return float(np.sqrt(np.mean(np.square(values)))) if len(values) else 0.0
 
 
 def to_rms(values: Floats, level: float) -> Floats:
@@ -30,5 +30,5 @@ def to_samples(values: Floats) -> Samples:
 
 def fitted(values: Floats) -> Samples:
     """Convert to samples like `to_samples`; what would be clipped is scaled to a full-scale peak, as in mixtures."""
-    highest = float(np.abs(values).max())
+    highest = float(np.abs(values).max(initial=0))
     return to_samples(values * min(1.0, PEAK / highest) if highest else values)

@@ -37,7 +37,7 @@ def _pink(white: Floats) -> Floats:
     """Filter white noise so that its power falls as 1 / frequency, [n]."""
     from scipy.fft import irfft, next_fast_len, rfft
 
-    length = next_fast_len(len(white), real=True)
+    length = next_fast_len(max(1, len(white)), real=True)
     frequencies = np.fft.rfftfreq(length, 1 / RATE)
     pink: Floats = irfft(rfft(white, length) / np.sqrt(np.maximum(frequencies, _LOWEST_PINK)), length)
     return pink[: len(white)]

@@ -18,7 +18,7 @@ _FACTOR = ((11, 10), (6, 5), (4, 3), (8, 5), (2, 1))  # as fractions
 class Speed(SoundChange):
     """Played 1.1, 1.2, 1.33, 1.6 or 2 times as fast, so that it is higher too; repeated to the length it had."""
 
-    about = "played 1.1 to 2 times as fast, and higher, as often as fits"
+    about = "1.1 to 2 times as fast and higher in pitch, looped to its length"
 
     def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
         """Make the sound faster."""

@@ -52,6 +52,13 @@ def profile(
     class_distances: Annotated[
         Path | None, typer.Option(help="Hierarchy or distances of the classes, for tasks with similar classes.")
     ] = None,
+    masks: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of masks, named as the images, for other backgrounds. Default: the column mask, or grabcut "
+            "with the boxes of the catalog."
+        ),
+    ] = None,
     way: Annotated[int, WAY] = 5,
     query: Annotated[int, QUERY] = 15,
     tasks: Annotated[
@@ -96,6 +103,7 @@ def profile(
             detectors=detector or (),
             context_column=context_column,
             class_distances=class_distances,
+            masks=masks,
             way=way,
             query=query,
             tasks=tasks,

@@ -19,6 +19,7 @@ from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Source
 from shotproof.core.storage.files import is_folder, path_exists, read_json
 from shotproof.core.storage.whole_files import write_text
+from shotproof.results.applied_change import AppliedChange
 from shotproof.results.evaluated import check_metric
 from shotproof.results.origin import RANDOM
 from shotproof.stats.block import Block, Group, Loss
@@ -40,6 +41,7 @@ class CardTasks:
     """Task set of a card; two cards are on the same tasks if the digests are equal.
 
     searched_in: digest of the features that the tasks were searched in; None if the tasks do not depend on features
+    changed: what is changed in the items; None if nothing is
     """
 
     sampler: str
@@ -47,6 +49,7 @@ class CardTasks:
     tasks: int
     seed: int | None = None
     searched_in: str | None = None
+    changed: AppliedChange | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,17 @@ class AxisTasks:
     tasks: CardTasks
     reference: CardTasks | None = None
     placebo: CardTasks | None = None
+
+    @property
+    def swaps_background(self) -> bool:
+        """Return whether only the background differs from the reference, so that a loss is reliance on it."""
+        changed, reference = self.tasks.changed, self.reference
+        return changed is not None and reference is not None and changed.swaps_background(reference.changed)
+
+    @property
+    def is_background_alone(self) -> bool:
+        """Return whether items are shown without their foreground, so that no accuracy is due."""
+        return self.tasks.changed is not None and self.tasks.changed.is_background_alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +227,11 @@ class Card:
     def stresses(self) -> list[CardAxis]:
         """Return the axes that have a reference."""
         return [axis for axis in self.axes if axis.reference is not None]
+
+    @property
+    def has_other_references(self) -> bool:
+        """Return whether an axis is compared with other than random tasks, so that tables have to name references."""
+        return any(axis.reference is not None and axis.reference.sampler != RANDOM for axis in self.axes)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that conform to the JSON Schema of cards; a field without a value is null."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from shotproof.comparison.changed_sets import AXIS
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.estimate_rows import EstimateRow
-from shotproof.results.change_labels import severity_of, without_severity
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import Design
 from shotproof.stats.intervals import Interval
@@ -70,9 +69,12 @@ def _table(comparison: Comparison, design: Design, gaps: Sequence[EstimateRow]) 
         gap_rows = [row for row in gaps if label == (row.reference if reference is None else row.tasks)]
         by_classifier = {row.classifier: row for row in gap_rows}
         cells = [_cell(comparison, by_classifier.get(classifier), label) for classifier in classifiers]
-        name = without_severity(label) if reference else UNCHANGED if len(unchanged) == 1 else label
+        change = comparison.changes.get((design, label)) if reference else None
+        # The label says more than the change: the side, and from which set the tasks are if that is not clear.
+        name = label if change is None else change.without_severity + label.removeprefix(change.change)
+        name = UNCHANGED if reference is None and len(unchanged) == 1 else name
         compared = UNCHANGED if (reference, None) in unchanged and len(unchanged) == 1 else reference
-        rows.append(ChangeRow(label, name, severity_of(label) if reference else None, compared, cells))
+        rows.append(ChangeRow(label, name, change.severity if change else None, compared, cells))
     return ChangeTable(design, classifiers, rows)
 
 

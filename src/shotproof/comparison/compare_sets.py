@@ -12,6 +12,7 @@ from shotproof.comparison.comparison import CONTEXT, Comparison
 from shotproof.comparison.notes import notes_on_design
 from shotproof.comparison.numbers import listed
 from shotproof.core.records import UNKNOWN
+from shotproof.results.applied_change import AppliedChange
 from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import rank_correlation
@@ -81,6 +82,7 @@ def compare_sets(
     """
     builder = _Builder(covers, level, correct, pairs)
     blocks: list[Block] = []
+    changes: dict[tuple[Design, str], AppliedChange] = {}
     notes: list[str] = []
     encoders = short_encoder_names(classifier.encoder for task_set in sets for classifier in task_set.values)
     several_data_sets = len({task_set.origin.design.catalog for task_set in sets}) > 1
@@ -89,6 +91,9 @@ def compare_sets(
         replicates, identical = merge_identical(replicates_of(design_sets))
         evidence = Evidence(replicates, (reevaluated or {}).get(design, Reevaluated()))
         blocks.append(builder.block(design, evidence, (detection or {}).get(design, {})))
+        for task_set in replicates:
+            if (change := AppliedChange.of(task_set.origin)) is not None:
+                changes[design, task_set.label] = change
         data_set = f"{design.data_set}, " if several_data_sets else ""
         place = f"{data_set}{design.shape}: " if several_designs else ""
         notes += [f"{place}{listed(labels)} are the same tasks here" for labels in identical]
@@ -104,6 +109,7 @@ def compare_sets(
         list(dict.fromkeys(notes)),
         medium=media.pop() if len(media) == 1 else None,
         context=contexts.pop() if len(contexts) == 1 else CONTEXT,
+        changes=changes,
     )
 
 

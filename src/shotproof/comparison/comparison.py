@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shotproof.comparison.estimate_rows import EstimateRow, block_rows
+from shotproof.results.applied_change import AppliedChange
 from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.metrics import average_drop, rank_correlation
@@ -60,6 +61,7 @@ class Comparison:
     medium: what the items are, `image` or `sound`; None if unknown, or both
     context: name of the contexts, from the catalog's column
     costs: cost of each planted attribute or context, by design and label of the task set, and by classifier
+    changes: what is changed in the items of a task set, by design and label of the set
 
     Example:
         >>> import shotproof as sp
@@ -85,6 +87,7 @@ class Comparison:
     medium: str | None = None
     context: str = CONTEXT
     costs: Mapping[tuple[Design, str], Mapping[Classifier, AttributeCosts]] = field(default_factory=dict)
+    changes: Mapping[tuple[Design, str], AppliedChange] = field(default_factory=dict)
 
     @property
     def refused(self) -> dict[Covers, str]:

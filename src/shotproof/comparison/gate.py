@@ -21,11 +21,11 @@ from shotproof.comparison.sentences import would_settle
 from shotproof.core.errors import InputError, Mismatch, did_you_mean, error_prefix
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
-from shotproof.results.change_labels import is_background_alone
 from shotproof.stats.intervals import Estimate, Interval, Spread, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
-# Axes that measure reliance. Other tasks cost every classifier something, and need separate limits.
+# Axes that measure reliance, as swaps of the background do among the changes. Other tasks cost every classifier
+# something, and need separate limits.
 RELIANCE = ("attributes", "contexts", "conditions")
 SEARCHED = "difficulty"
 MAX_DROP = 2.0  # default, in points against another card: less is noise at the usual number of tasks
@@ -74,9 +74,9 @@ class _LimitsFile:
 class GateLimits:
     """Limits of all axes, and limits of single axes, which take precedence.
 
-    Unless `only` selects axes, the general limits on skill lost and gap apply to the axes of attributes, contexts and
-    conditions, which measure reliance; the general limit on the worst class applies to all axes except searched tasks
-    and backgrounds without a foreground.
+    Unless `only` selects axes, the general limits on skill lost and gap apply to the axes that measure reliance:
+    attributes, contexts, conditions, and swaps of the background. The general limit on the worst class applies to all
+    axes except searched tasks and backgrounds without a foreground.
 
     everywhere: limits of all axes
     of_axis: limits of single axes, by name or by what they stress
@@ -116,8 +116,8 @@ class GateLimits:
         if self.only:
             return []
         specific = self._specific_limits(axis).specified
-        exempt = [] if axis.axis in RELIANCE else ["max_skill_lost", "max_gap"]
-        exempt += ["min_worst_class"] if axis.axis == SEARCHED or is_background_alone(axis.name) else []
+        exempt = [] if axis.axis in RELIANCE or axis.swaps_background else ["max_skill_lost", "max_gap"]
+        exempt += ["min_worst_class"] if axis.axis == SEARCHED or axis.is_background_alone else []
         return [name for name in exempt if name in self.everywhere.specified and name not in specific]
 
     def _specific_limits(self, axis: CardAxis) -> Limits:

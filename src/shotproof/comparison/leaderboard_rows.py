@@ -18,6 +18,7 @@ from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
 from shotproof.core.errors import InputError, Mismatch, error_prefix
 from shotproof.core.records import UNKNOWN, Source
+from shotproof.results.applied_change import AppliedChange
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
@@ -149,9 +150,10 @@ def measure_results(files: Sequence[ResultsFile], encoder_names: Mapping[str, st
         comparison = compare_sets(sets, (SAMPLER,), pairs=False)
         for block in comparison.blocks:
             design, losses = block.design, {loss.label: loss for loss in block.losses}
+            changes = {label: change for (of, label), change in comparison.changes.items() if of == design}
             for group in block.measured:
                 loss, digest = losses.get(group.label), group.digests[0]
-                axis = axis_tasks(block, group, loss, partial(_card_tasks, searched), labels.get(digest))
+                axis = axis_tasks(block, group, loss, partial(_card_tasks, searched, changes), labels.get(digest))
                 key = _axis_key(data_sets[design.catalog], design.split, axis, design.dial)
                 for row in group.rows:
                     encoder, method = row.classifier
@@ -171,12 +173,15 @@ def _axis_key(data_set: str, split: str | None, axis: AxisTasks, dial: float | N
     return AxisKey(data_set, split, axis.name, axis.way, axis.shot, axis.query, dial)
 
 
-def _card_tasks(searched: Mapping[str | None, Source | None], group: Group) -> CardTasks:
+def _card_tasks(
+    searched: Mapping[str | None, Source | None], changes: Mapping[str, AppliedChange], group: Group
+) -> CardTasks:
     """Describe a task set; its digest joins those of all seeds."""
     digest = SEEDS_SEPARATOR.join(seed_digest or UNKNOWN for seed_digest in group.digests)
     seed = group.seeds[0] if len(group.seeds) == 1 else None
     features = searched.get(group.digests[0])
-    return CardTasks(group.label, digest, group.tasks, seed, features.digest if features else None)
+    searched_in = features.digest if features else None
+    return CardTasks(group.label, digest, group.tasks, seed, searched_in, changes.get(group.label))
 
 
 def _result_numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[NumberKey, dict[str, Comparable]]:

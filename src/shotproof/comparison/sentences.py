@@ -11,20 +11,22 @@ from dataclasses import dataclass
 
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.changed_sets import AXIS as CHANGES
-from shotproof.comparison.changed_sets import changes_last, companions, without_companions
+from shotproof.comparison.changed_sets import OF_NEW_ITEMS, Companions, changes_last, companions, without_companions
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import bounds, level, listed, percent
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
-from shotproof.results.change_labels import is_background_alone, swaps_background
+from shotproof.results.applied_change import SWAPS, AppliedChange
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import REFERENCES
 from shotproof.stats.block import Group, Loss
 from shotproof.stats.intervals import Interval, Needed
+from shotproof.stats.intervals import needed as needed_for
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 
 MOST_SENTENCES = 5
+MOST_CARD_SENTENCES = 6
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
 _TASKS = {"unbalanced": "tasks with unequal queries"}
 # Words that begin a phrase in lower case; names of classifiers keep theirs.
@@ -44,6 +46,12 @@ _CHANGED = {
     "only-foreground": "without the background",
     "only-background": "with the background alone",
     "mixed-same": "on the background of another item of the class",
+    "mixed-random": "on the background of any other item",
+    "mixed-rival": "on the background of another class of the task",
+}
+
+# The same if it is the only thing that differs from the reference.
+_SWAPPED = {
     "mixed-random": "if only the background changes, to that of any item",
     "mixed-rival": "if only the background changes, to that of another class of the task",
 }
@@ -65,14 +73,15 @@ class Step:
 
 def headline(comparison: Comparison) -> list[str]:
     """Report what was measured and found, in at most five statements, each supported by an interval."""
-    selected = _select_verdicts(comparison)
+    judged = list(verdicts(comparison))
+    selected = _select_verdicts(comparison, judged)
     if not selected:
         return [
             _design_sentence(comparison),
             "There is no gap to report. A gap needs the same classifiers on reference tasks and on other tasks of the "
             "same catalog, split, way, shot and query. Reference tasks are random tasks, or iid tasks for contexts.",
         ]
-    findings = [_verdict_sentence(comparison, group) for group in _group_verdicts(selected)]
+    findings = [_verdict_sentence(comparison, group, judged) for group in _group_verdicts(selected)]
     sentences = [_design_sentence(comparison), *findings, *_floor_and_ceiling_remarks(comparison, selected)]
     return list(dict.fromkeys(sentences))[:MOST_SENTENCES]
 
@@ -88,7 +97,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
         At most three steps; those that make the statements firmer come first.
     """
     rerun = f"shotproof run {experiment}" if experiment else None
-    selected = _select_verdicts(comparison)
+    selected = _select_verdicts(comparison, list(verdicts(comparison)))
     steps = []
     if selected and "images" not in comparison.covers:
         steps.append(
@@ -117,7 +126,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             )
             steps.append(
                 Step(
-                    f"To settle whether accuracy is lost {condition(label, axis)}, use more tasks, in a number fixed "
+                    f"To settle whether accuracy is lost {condition_of(verdict)}, use more tasks, in a number fixed "
                     "in advance (a test repeated until it is conclusive is not valid):",
                     setting,
                 )
@@ -160,9 +169,9 @@ def fates_sentence(triples: Sequence[Triples]) -> str:
     )
 
 
-def _select_verdicts(comparison: Comparison) -> list[Verdict]:
+def _select_verdicts(comparison: Comparison, judged: Sequence[Verdict]) -> list[Verdict]:
     """Select the verdicts to report: those on the largest design of each data set, as many as there is room for."""
-    selected = changes_last(without_companions(list(verdicts(comparison))))
+    selected = changes_last(without_companions(judged))
     room = MOST_SENTENCES - 2
     if len(selected) > room:
         largest = {block.design.data_set: block.design for block in comparison.blocks}
@@ -188,7 +197,7 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
             *(
                 verdict.loss.excess is not None or verdict.loss.reference,
                 verdict.more,
-                _shows_background_alone(verdict),
+                verdict.is_background_alone,
             ),
             *map(frozenset, (verdict.losing, verdict.unclear, verdict.most, verdict.least, verdict.than)),
         )
@@ -196,12 +205,18 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
     return list(groups.values())
 
 
-def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
-    """Write verdicts that state the same as one statement: a few short sentences, and the intervals they rest on."""
+def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict], judged: Sequence[Verdict]) -> str:
+    """Write verdicts that state the same as one statement: a few short sentences, and the intervals they rest on.
+
+    Args:
+        comparison: comparison that is reported
+        group: the verdicts
+        judged: all verdicts of the comparison, for what is reported together with these
+    """
     verdict = group[0]
     design = comparison.design_name(verdict.block.design)
     with_skill = [*verdict.losing, *verdict.gaining, *verdict.unclear]
-    if with_skill and _shows_background_alone(verdict):
+    if with_skill and verdict.is_background_alone:
         alone = _background_alone_sentence(verdict, verdict.loss)
         if alone:
             return f"On {design} tasks: {_lower_first(alone)} {_basis(comparison, verdict)}"
@@ -209,10 +224,13 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
         at_chance = verdict.at_chance
         start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
         return f"{start} {_agree(at_chance, 'is', 'are')} at chance, so {_no_skill_to_lose(at_chance)}."
-    where = _capitalized(condition(verdict.loss.label, verdict.loss.axis))
+    where = _capitalized(condition_of(verdict))
+    beside = companions(verdict, judged)
+    also = [_for_new_items_sentence(comparison, beside.for_new_items)] if beside.for_new_items else []
     start = f"{where} ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
-        return " ".join([_inconclusive_statement(comparison, verdict, start), *_companion_sentences(verdict)])
+        statement = _inconclusive_statement(comparison, verdict, start)
+        return " ".join([statement, *_companion_sentences(verdict, beside), *also])
     sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
     if verdict.gaining:
         subject = _subject(comparison, verdict.gaining, len(with_skill))
@@ -220,18 +238,39 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
         sentences.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse.")
     if verdict.unclear and verdict.losing:
         sentences.append(f"For the {_agree(verdict.unclear, 'other', 'others')}, the data does not show a loss.")
-    return " ".join([*sentences, *_companion_sentences(verdict), _basis(comparison, verdict)])
+    return " ".join([*sentences, *_companion_sentences(verdict, beside), _basis(comparison, verdict), *also])
 
 
-def _companion_sentences(verdict: Verdict) -> Iterator[str]:
+def _companion_sentences(verdict: Verdict, beside: Companions) -> Iterator[str]:
     """State what cutting and pasting itself costs, and what the background alone gives, under the same interval."""
-    for loss in companions(verdict.block, verdict.loss):
-        if is_background_alone(loss.label):
-            alone = _background_alone_sentence(verdict, loss)
-            if alone:
-                yield alone
-        elif intervals := _intervals_of_skilled(verdict, loss.skill):
-            yield f"Cutting and pasting alone costs {_format_range_of(intervals, '%')} of the accuracy above chance."
+    pasting = beside.pasted and _pasting_costs(_intervals_of_skilled(verdict, beside.pasted.loss.skill))
+    alone = beside.alone and _background_alone_sentence(verdict, beside.alone.loss)
+    yield from filter(None, (pasting, alone))
+
+
+def _for_new_items_sentence(comparison: Comparison, verdict: Verdict) -> str:
+    """State what another swap of the background shows for new items, after a swap that shows nothing for these."""
+    where = _capitalized(condition(verdict.loss.label, verdict.change))
+    start, items = f"{where},", nouns(comparison.medium)
+    with_skill = sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear)))
+    basis = f"({level(comparison.level)} {verdict.covers} intervals)"
+    if verdict.losing:
+        subject = _subject(comparison, verdict.losing, with_skill)
+        lose, their = _agree(verdict.losing, "loses", "lose"), _agree(verdict.losing, "its", "their")
+        amount = f"{_format_lost_share(verdict)} of {their} {_METRICS[verdict.metric]} above chance"
+        return f"{start} {subject} {lose} {amount}, which also holds for new {items} {basis}."
+    losses = [_lost_points(verdict, classifier) for classifier in (*verdict.gaining, *verdict.unclear)]
+    return _no_loss_for_new_items(start, losses, items, basis)
+
+
+def _no_loss_for_new_items(start: str, losses: Sequence[Interval], items: str, basis: str) -> str:
+    """State that a swap shows no loss for new items, with its bounds; losses are in points."""
+    available = [loss for loss in losses if not loss.refused]
+    if not available:
+        return f"{start} the data does not show a loss for new {items}."
+    low, high = min(loss.low for loss in available), max(loss.high for loss in available)
+    between = f"it is between {percent(low)} and {percent(high)} points"
+    return f"{start} the data does not show a loss for new {items}: {between} {basis}."
 
 
 def _intervals_of_skilled(verdict: Verdict, group: Group) -> list[Interval]:
@@ -245,10 +284,6 @@ def _intervals_of_skilled(verdict: Verdict, group: Group) -> list[Interval]:
     return [] if all(interval.refused for interval in with_mean) else with_mean
 
 
-def _shows_background_alone(verdict: Verdict) -> bool:
-    return verdict.loss.axis == CHANGES and is_background_alone(verdict.loss.label)
-
-
 def _background_alone_sentence(verdict: Verdict, loss: Loss) -> str:
     """State what the classifiers with skill reach from the background alone; empty without an interval."""
     intervals = _intervals_of_skilled(verdict, verdict.block.group(loss.label))
@@ -259,12 +294,30 @@ def _background_gives(above: Sequence[Interval]) -> str:
     """State how many points above chance the background alone gives; empty if there is no number."""
     if not above:
         return ""
-    helped = sum(interval.low > 0 for interval in above)
-    points = _format_range_of(above, " points")
-    if not helped:
-        return f"The background alone is not shown to help: it gives {points} above chance."
-    sure = f", clearly so to {helped} of {len(above)} classifiers" if helped < len(above) else ""
-    return f"The background alone gives {points} above chance{sure}."
+    helped, hurt = sum(interval.low > 0 for interval in above), sum(interval.high < 0 for interval in above)
+    total, points = len(above), _format_range_of(above, " points")
+    if hurt == total:
+        below = _format_range_of([interval.negated() for interval in above], " points")
+        return f"With the background alone, accuracy is {below} below chance."
+    if helped == total:
+        return f"The background alone gives {points} above chance."
+    counts = [f"{count} of {total} are clearly {side}" for count, side in ((helped, "above"), (hurt, "below")) if count]
+    if helped:
+        return f"With the background alone, accuracy minus chance is {points}; {listed(counts)}."
+    known = f"The background alone is not shown to help: accuracy minus chance is {_format_bounds(above, ' points')}"
+    return f"{known}{f'; {listed(counts)}' if counts else ''}."
+
+
+def _pasting_costs(shares: Sequence[Interval]) -> str:
+    """State what share of the skill cutting and pasting itself costs; empty if there is no number."""
+    if not shares:
+        return ""
+    costly, total = sum(share.low > 0 for share in shares), len(shares)
+    skill = "of the accuracy above chance"
+    if costly:
+        sure = f", clearly so for {costly} of {total} classifiers" if costly < total else ""
+        return f"Cutting and pasting alone costs {_format_range_of(shares, '%')} {skill}{sure}."
+    return f"Cutting and pasting alone has no clear cost: it is {_format_bounds(shares, '%')} {skill}."
 
 
 def _format_range_of(intervals: Sequence[Interval], unit: str) -> str:
@@ -273,6 +326,15 @@ def _format_range_of(intervals: Sequence[Interval], unit: str) -> str:
         return f"{percent(intervals[0].mean)}{unit} {bounds(intervals[0])}"
     low, high = (percent(pick(interval.mean for interval in intervals)) for pick in (min, max))
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
+def _format_bounds(intervals: Sequence[Interval], unit: str) -> str:
+    """Format a number with its bounds, or what lies between the bounds of several, if it is not clear what it is."""
+    if len(intervals) == 1:
+        return _format_range_of(intervals, unit)
+    bounded = [interval for interval in intervals if not interval.refused]
+    low, high = min(interval.low for interval in bounded), max(interval.high for interval in bounded)
+    return f"between {percent(low)}{'%' * (unit == '%')} and {percent(high)}{unit}"
 
 
 def _basis(comparison: Comparison, verdict: Verdict) -> str:
@@ -298,8 +360,9 @@ def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str
         amount = f"{_format_lost_share(verdict)} of {their} {metric} above chance{_points_in_parentheses(verdict)}"
         yield f"{they if shortcuts else f'{start}, {subject}'} {lose} {amount}{compared}."
     else:
+        # The sentence before says what they rely on, so how a swap differs from its reference need not be repeated.
         amounts = listed(
-            [f"{_format_lost_share(member)} {condition(member.loss.label, member.loss.axis)}" for member in group]
+            [f"{_format_lost_share(member)} {condition(member.loss.label, member.change)}" for member in group]
         )
         end = compared if shortcuts else ""
         yield f"Of {their} {metric} above chance, {they.lower()} {lose} {amounts}{end}."
@@ -358,7 +421,9 @@ def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str
     intervals = [_lost_points(verdict, classifier) for classifier in unclear]
     available = [interval for interval in intervals if not interval.refused]
     if not available:
-        return f"{start}, no statement is possible without a {verdict.covers} interval: {intervals[0].refused}."
+        return (
+            f"{start}, no statement is possible, because there is no {verdict.covers} interval: {intervals[0].refused}."
+        )
     low, high = min(interval.low for interval in available), max(interval.high for interval in available)
     loss = _loss_between(low, high, f" of {metric}", verdict.loss.reference, has_placebo)
     question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
@@ -472,13 +537,23 @@ def _these_only(medium: str | None) -> str:
     return f"valid for these {nouns(medium)} only"
 
 
-def condition(label: str, axis: str | None) -> str:
-    """Say what is special about a task set, e.g. `on fewstab tasks` or `with blur applied`."""
-    if axis != "changes":
+def condition(label: str, change: AppliedChange | None = None, reference: AppliedChange | None = None) -> str:
+    """Say what is special about a task set, e.g. `on fewstab tasks` or `with blur applied`.
+
+    Args:
+        label: label of the set
+        change, reference: what is changed in its items, and in those of its reference; None if nothing is
+    """
+    if change is None:
         return f"on {_TASKS.get(label, f'{label} tasks')}"
-    change, _, place = label.partition(" on ")
-    name = change.partition("(")[0]
-    return f"{_CHANGED.get(name, f'with {change} applied')}{f' on {place}' if place else ''}"
+    if change.swaps_background(reference):
+        return ", ".join(filter(None, (_SWAPPED[change.name], change.place)))
+    return " ".join(filter(None, (_CHANGED.get(change.name, f"with {change.change} applied"), change.place)))
+
+
+def condition_of(verdict: Verdict) -> str:
+    """Say what is special about the task set of a verdict."""
+    return condition(verdict.loss.label, verdict.change, verdict.reference_change)
 
 
 def _compared_with(reference: str, has_placebo: bool) -> str:
@@ -595,6 +670,8 @@ def axis_sentence(
     medium: str | None = None,
     context: str = "context",
     needed: Needed | None = None,
+    *,
+    with_basis: bool = True,
 ) -> str:
     """State what an axis shows, in a few short sentences.
 
@@ -604,6 +681,7 @@ def axis_sentence(
         medium: what the items are
         context: name of the contexts
         needed: what would settle the question if nothing is conclusive
+        with_basis: whether to name the sampler interval if the statement is based on it
     """
     if axis.reference is None:
         chance = f" Guessing gives {percent(axis.chance['acc'])}%." if "acc" in axis.chance else ""
@@ -612,19 +690,17 @@ def axis_sentence(
             f"On {axis.way}-way {axis.shot}-shot random tasks, its accuracy is {_format_percent(accuracy['acc'])} on "
             f"average and {_format_percent(accuracy['wacc'])} on the worst class of a task.{chance}"
         )
-    where = condition(axis.name, axis.axis)
+    where = condition(axis.name, axis.tasks.changed, axis.reference.changed)
     lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
         return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose {where}."
-    if axis.axis == CHANGES and is_background_alone(axis.name) and metric in axis.chance:
-        basis = f" Basis: the sampler interval, {_these_only(medium)}." if lost.covers == "sampler" else ""
+    basis = f" Basis: the sampler interval, {_these_only(medium)}." if with_basis and lost.covers == "sampler" else ""
+    if axis.is_background_alone and metric in axis.chance:
         return _background_gives([axis.estimates["accuracy"][metric].shifted(-axis.chance[metric])]) + basis
     has_placebo = "excess" in axis.estimates
     compared = _compared_with(axis.reference.sampler, has_placebo)
-    is_swap = axis.axis == CHANGES and swaps_background(axis.name, axis.reference.sampler)
-    relied_on = _RELIED_ON.get(axis.axis, "") if axis.is_shuffled or is_swap else ""
+    relied_on = _RELIED_ON.get(axis.axis, "") if axis.is_shuffled or axis.swaps_background else ""
     shortcut = relied_on.format(context=context.replace("_", " "))
-    basis = f" Basis: the sampler interval, {_these_only(medium)}." if lost.covers == "sampler" else ""
     skill = f"of its {_METRICS[metric]} above chance"
     if axis.conclusion == "+":
         relies = f"It relies on {shortcut}. " if shortcut else ""
@@ -649,7 +725,7 @@ def axis_sentence(
 
 
 def card_sentences(card: Card) -> list[str]:
-    """Report what was measured and found on a card, in at most five statements."""
+    """Report what was measured and found on a card, in at most six statements; reliance on the background first."""
     tasks = sum(axis.tasks.tasks for axis in card.axes)
     baselines = len(card.axes[0].baselines) if card.axes else 0
     together = f", together with {counted(baselines, 'baseline classifier')}" if baselines else ""
@@ -659,11 +735,13 @@ def card_sentences(card: Card) -> list[str]:
     usual = max(random_axes, key=lambda axis: axis.shot == 5, default=None)
     if usual is not None:
         sentences.append(f"{usual.verdict} Its rank is {usual.rank['accuracy']} classifiers.")
-    stresses = [axis for axis in card.stresses if not is_background_alone(axis.name)]
+    on_background, reported = _background_statement(card)
+    sentences += [on_background] if on_background else []
+    stresses = [axis for axis in card.stresses if all(axis is not other for other in reported)]
     losing = [axis for axis in stresses if axis.conclusion == "+"]
     share = {axis.name: axis.estimates["skill_lost"][card.metric] for axis in losing}
     losing.sort(key=lambda axis: -share[axis.name].mean)
-    basis = f"{level(card.level)} {_card_intervals(card)}"
+    basis = _basis_of(card, card.stresses)
     if losing:
         shares = [f"{axis.name} ({_format_percent(share[axis.name])})" for axis in losing]
         sentences.append(f"It conclusively loses accuracy above chance on {listed(shares)}. Basis: {basis}.")
@@ -680,7 +758,48 @@ def card_sentences(card: Card) -> list[str]:
         sentences.append(f"It does better, not worse, on {listed([axis.name for axis in gaining])} ({basis}).")
     if card.missing:
         sentences.append(f"Not measured, for the reasons below: {listed([axis.name for axis in card.missing])}.")
-    return sentences[:5]
+    return sentences[:MOST_CARD_SENTENCES]
+
+
+def _background_statement(card: Card) -> tuple[str, list[CardAxis]]:
+    """State what a swap of the background costs, with what cutting and pasting costs and the background alone gives.
+
+    Returns:
+        The statement, and the axes that it reports; without a swap it reports the background alone, or nothing.
+    """
+    swaps = sorted(
+        (axis for axis in card.stresses if axis.swaps_background),
+        key=lambda axis: SWAPS.index(axis.tasks.changed.name) if axis.tasks.changed else len(SWAPS),
+    )
+    alone = [axis for axis in card.stresses if axis.is_background_alone]
+    if not swaps:
+        return " ".join(axis.verdict for axis in alone), alone
+    swap, metric = swaps[0], card.metric
+    pasted = [axis for axis in card.stresses if swap.reference and axis.tasks.digest == swap.reference.digest]
+    side = swap.tasks.changed and swap.tasks.changed.side
+    beside = [axis for axis in alone if axis.tasks.changed and axis.tasks.changed.side == side]
+    also = []
+    if swap.lost(metric).covers not in OF_NEW_ITEMS:
+        also = [axis for axis in swaps if axis.lost(metric).covers in OF_NEW_ITEMS][:1]
+    lost, tasks = swap.lost(metric), swap.tasks.tasks
+    sentences = [
+        axis_sentence(swap, metric, card.medium, needed=needed_for(lost, tasks), with_basis=False),
+        *(_card_for_new_items(axis, card) for axis in also),
+        *(_pasting_costs([share]) for axis in pasted if (share := axis.estimates["skill_lost"][metric]).has_mean),
+        *(axis_sentence(axis, metric, card.medium, with_basis=False) for axis in beside),
+        f"Basis: {_basis_of(card, [swap, *pasted, *beside])}.",
+    ]
+    return " ".join(filter(None, sentences)), [swap, *also, *pasted, *alone]
+
+
+def _card_for_new_items(axis: CardAxis, card: Card) -> str:
+    """State what another swap of the background shows for new items, after a swap that shows nothing for these."""
+    start, items = f"{_capitalized(condition(axis.name, axis.tasks.changed))},", nouns(card.medium)
+    basis = f"({level(card.level)} {axis.lost(card.metric).covers} interval)"
+    if axis.conclusion == "+":
+        amount = f"{_format_percent(axis.estimates['skill_lost'][card.metric])} of its {_METRICS[card.metric]}"
+        return f"{start} it loses {amount} above chance, which also holds for new {items} {basis}."
+    return _no_loss_for_new_items(start, [axis.lost(card.metric)], items, basis)
 
 
 def _loses_little(axis: CardAxis) -> bool:
@@ -695,12 +814,12 @@ def _axis_names(axes: Sequence[CardAxis]) -> str:
     return listed([*(axis.name for axis in axes if axis.axis != CHANGES), f"{len(changed)} changes"])
 
 
-def _card_intervals(card: Card) -> str:
-    """Name the intervals that the statements are based on: of several kinds if some could not be given."""
-    kinds = dict.fromkeys(axis.lost(card.metric).covers for axis in card.stresses)
+def _basis_of(card: Card, axes: Sequence[CardAxis]) -> str:
+    """Name the intervals that a statement on axes is based on: of several kinds if some could not be given."""
+    kinds = dict.fromkeys(axis.lost(card.metric).covers for axis in axes)
     scope = f", {'' if len(kinds) == 1 else 'the former '}{_these_only(card.medium)}"
     ordered = sorted(kinds, key=lambda name: name != "sampler") or [card.covers]
-    return f"{listed(ordered)} intervals{scope if 'sampler' in kinds else ''}"
+    return f"{level(card.level)} {listed(ordered)} intervals{scope if 'sampler' in kinds else ''}"
 
 
 def _format_percent(number: Interval) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import bounds, listed, percent
-from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, condition, shortcut_name
+from shotproof.comparison.sentences import any_of, classifier_name, classifier_names, condition_of, shortcut_name
 from shotproof.comparison.verdicts import LITTLE, Verdict, verdicts
 from shotproof.core.nouns import counted, nouns
 from shotproof.results.evaluated import Classifier
@@ -120,7 +120,7 @@ def _reliance_sentence(comparison: Comparison, verdict: Verdict, focus: Classifi
     as_others = f", as {_others_do(others, with_skill - 1)}" if others else ""
     name, points = classifier_name(comparison, focus), f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
     relies = f"{name} relies on {shortcut_name(comparison, verdict)}{as_others}."
-    where = condition(verdict.loss.label, verdict.loss.axis)
+    where = condition_of(verdict)
     return f"{relies} This costs {name} {points}{',' if where.startswith('if ') else ''} {where}."
 
 

@@ -7,7 +7,7 @@ For each task set that is measured against a reference, under the first interval
 2. Any other classifier loses accuracy if the excess over the placebo, or without a placebo the gap, is conclusively
    above zero, after Holm's correction for all losses of the comparison (`conclusions`). Such a loss is called reliance
    on attributes or contexts only if there is a placebo, and if these were shuffled to estimate what chance would lose;
-   and reliance on the background only if nothing but the background differs (`swaps_background`).
+   and reliance on the background only if nothing but the background differs (`AppliedChange.swaps_background`).
 3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for all pairs of
    the comparison. Those that lose most are the one with the largest share and all that no pair distinguishes from it;
    likewise those that lose least. They are reported as most and least only if no classifier is in both groups and all
@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from shotproof.comparison.comparison import Comparison
-from shotproof.results.change_labels import swaps_background
+from shotproof.results.applied_change import AppliedChange
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
 from shotproof.stats.intervals import Covers, Interval, Needed, needed
@@ -42,6 +42,7 @@ class Verdict:
     """Findings on one task set against its reference; classifiers are ordered from the largest share lost down.
 
     covers: name of the interval that the verdict is based on
+    change, reference_change: what is changed in the items of the tasks and of the reference; None if nothing is
     losing, gaining, unclear: classifiers with skill, by whether they conclusively lose, gain, or neither
     at_chance: classifiers without skill on the reference
     at_ceiling: classifiers near 100% on the reference
@@ -68,6 +69,8 @@ class Verdict:
     than: tuple[Classifier, ...] = ()
     needed: Needed | None = None
     at_most: Mapping[Classifier, float] = field(default_factory=dict)
+    change: AppliedChange | None = None
+    reference_change: AppliedChange | None = None
 
     @property
     def focus(self) -> Classifier | None:
@@ -89,8 +92,17 @@ class Verdict:
     @property
     def shows_reliance(self) -> bool:
         """Return whether a loss may be called reliance on what the tasks stress."""
-        is_measured = self.loss.excess is not None and self.loss.is_shuffled
-        return is_measured or (self.loss.axis == "changes" and swaps_background(self.loss.label, self.loss.reference))
+        return self.swaps_background or (self.loss.excess is not None and self.loss.is_shuffled)
+
+    @property
+    def swaps_background(self) -> bool:
+        """Return whether only the background differs from the reference."""
+        return self.change is not None and self.change.swaps_background(self.reference_change)
+
+    @property
+    def is_background_alone(self) -> bool:
+        """Return whether items are shown without their foreground, so that no accuracy is due."""
+        return self.change is not None and self.change.is_background_alone
 
 
 def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[Verdict]:
@@ -103,7 +115,9 @@ def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[V
     losses = [(block, loss) for block in comparison.blocks for loss in block.losses]
     corrected = 1 - (1 - comparison.level) / max(sum(len(loss.gap.rows) for _, loss in losses), 1)
     for block, loss in losses:
-        yield _verdict(block, loss, comparison.covers, metric or comparison.metric, corrected)
+        verdict = _verdict(block, loss, comparison.covers, metric or comparison.metric, corrected)
+        change, of_reference = (comparison.changes.get((block.design, side)) for side in (loss.label, loss.reference))
+        yield replace(verdict, change=change, reference_change=of_reference)
 
 
 def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric, corrected: float) -> Verdict:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import MASK, Catalog
-from shotproof.catalog.item_files import BOX
+from shotproof.catalog.item_files import BOX, box_values
 from shotproof.core.errors import InputError, InsufficientData, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.options import Checked, option
@@ -29,10 +29,12 @@ from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.places import absolute
 from shotproof.core.storage.store import Store, Writer, file_digests
 from shotproof.core.storage.whole_files import whole_file
-from shotproof.core.tables import check_output, conform
-from shotproof.masks.cutter import Box, Cutter, cutters
+from shotproof.core.tables import check_output
+from shotproof.masks.cutter import Cutter, cutters
 from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
-from shotproof.media.images import open_image
+from shotproof.media.box import Box
+from shotproof.media.images import image_size, open_image
+from shotproof.media.mask_file import fits, read_mask
 
 Output = TypeVar("Output")
 
@@ -115,7 +117,7 @@ def cut(
         The catalog that was written. Images without a good mask are left out, and counted and named in its record.
 
     Raises:
-        InputError: the items are not images, or a mask in the folder of masks has another shape than its image.
+        InputError: the items are not images, or a box is incomplete or not inside its image.
         InsufficientData: no mask is good.
 
     Example:
@@ -141,7 +143,7 @@ def find_masks(
     selected = Catalog(catalog.table.take(pa.array(rows, pa.int64())), catalog.root, catalog.record)
     boxes = _boxes(selected, settings)
     if settings.masks is not None:
-        cut_results = _read_masks(selected, settings)
+        cut_results = _read_masks(selected, boxes, settings, resolve(runtime))
     else:
         cut_results = _cut_all(selected, boxes, settings, resolve(runtime))
     results = [CutImage()] * len(catalog)
@@ -236,6 +238,12 @@ def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSetting
     """Cut all images that the cache lacks."""
     cutter = cutters.make(settings.cutter)
     cutter.require_extras()
+    if cutter.needs_boxes and len(catalog) and not any(boxes):
+        logger.warning(
+            "no boxes (columns %s): foregrounds are cut out of whole images, which is often wrong: look at the contact "
+            "sheet",
+            ", ".join(PIXEL_BOX),
+        )
     digests = file_digests(catalog.paths, runtime, on_error="skip").to_pylist()
     keys = [
         digest and hashlib.sha256(f"{digest} {None if box is None else tuple(box)}".encode()).hexdigest()
@@ -287,33 +295,45 @@ def _require_folder(folder: Path) -> None:
         raise InputError(f"masks: folder {folder} does not exist")
 
 
-def _read_masks(catalog: Catalog, settings: CutSettings) -> list[CutImage]:
+def _read_masks(
+    catalog: Catalog, boxes: Sequence[Box | None], settings: CutSettings, runtime: Runtime
+) -> list[CutImage]:
     """Read masks that somebody else made: files in a folder, named as the items are, with any image extension."""
     assert settings.masks is not None
     _require_folder(settings.masks)
     files = {path.relative_to(settings.masks).with_suffix("").as_posix(): path for path in settings.masks.rglob("*")}
     name_counts = Counter(Path(item).stem for item in catalog.items)
-    results = []
-    for item, path in zip(catalog.items, catalog.paths, strict=True):
+    work = []
+    for item, path, box in zip(catalog.items, catalog.paths, boxes, strict=True):
         stem = Path(item).with_suffix("")
         file = files.get(stem.as_posix()) or (files.get(stem.name) if name_counts[stem.name] == 1 else None)
+        work.append((path, file, box))
+    return list(runtime.map(_ReadOne(settings.thresholds), work, title="reading masks", chunk=_PER_SEGMENT))
+
+
+@dataclass(frozen=True)
+class _ReadOne:
+    """Reads the mask of one image in a worker process."""
+
+    thresholds: MaskThresholds
+
+    def __call__(self, task: tuple[Path, Path | None, Box | None]) -> CutImage:
+        path, file, box = task
         if file is None:
-            results.append(CutImage(failure="missing"))
-            continue
+            return CutImage(failure="missing")
         try:
-            mask_image, image = open_image(file).convert("L"), open_image(path)
+            size = image_size(path)
         except UnreadableItem:
-            results.append(CutImage(failure="unreadable"))
-            continue
-        if mask_image.size != image.size:
-            raise InputError(
-                f"masks: {file} has {mask_image.width} x {mask_image.height} pixels, its image {path} has "
-                f"{image.width} x {image.height}: expected the same size"
-            )
-        mask = np.asarray(mask_image) > 127
-        quality = MaskQuality.of(mask, mask, None)
-        results.append(CutImage(_png(mask), quality, quality.fails(settings.thresholds)))
-    return results
+            return CutImage(failure=UNREADABLE)
+        try:
+            mask = read_mask(file)
+        except UnreadableItem:
+            return CutImage(failure="unreadable")
+        height, width = mask.shape
+        if not fits((width, height), size):
+            return CutImage(failure="of another shape")
+        quality = MaskQuality.of(mask, None, box)
+        return CutImage(_png(mask), quality, quality.fails(self.thresholds))
 
 
 def _masked(
@@ -355,19 +375,14 @@ def _record(catalog: Catalog, settings: CutSettings) -> CatalogRecord:
 
 def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
     """Return the box of each image as shares of its size; None if the catalog has none."""
-    if not set(PIXEL_BOX) <= set(catalog.table.column_names):
-        return [None] * len(catalog)
-    from shotproof.media.images import image_size
-
-    table = conform(catalog.table, dict.fromkeys(PIXEL_BOX, "number"), "catalog")
-    columns = (table.column(name).to_pylist() for name in PIXEL_BOX)
     layout = catalog.record.layout
     side = settings.box_side or (CUB_SIDE if layout is not None and layout.name == "cub" else None)
     boxes: list[Box | None] = []
-    for item, path, (x, y, width, height) in zip(catalog.items, catalog.paths, zip(*columns, strict=True), strict=True):
-        if None in (x, y, width, height):
+    for item, path, values in zip(catalog.items, catalog.paths, box_values(catalog, PIXEL_BOX), strict=True):
+        if values is None:
             boxes.append(None)
             continue
+        x, y, width, height = values
         try:
             size = image_size(path)
         except UnreadableItem:
@@ -379,12 +394,13 @@ def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
         else:  # an image that was smaller than `side`
             full = x + width, (x + width) * size[1] / size[0]
         box = Box(x / full[0], y / full[1], (x + width) / full[0], (y + height) / full[1])
-        if min(box) < -0.02 or max(box) > 1.02 or width <= 0 or height <= 0:
+        inside = Box(*(float(np.clip(share, 0, 1)) for share in box))
+        if not all(-0.02 <= share <= 1.02 for share in box) or not inside.is_inside:
             raise InputError(
                 f"catalog: the box of item '{item}' ({x:g}, {y:g}, {width:g} x {height:g}) is not inside its image of "
                 f"{size[0]} x {size[1]} pixels: if files were resized since, set box_side to the longer side they had"
             )
-        boxes.append(Box(*(float(np.clip(value, 0, 1)) for value in box)))
+        boxes.append(inside)
     return boxes
 
 

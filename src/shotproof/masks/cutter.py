@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
+from shotproof.media.box import Box
+from shotproof.media.mask_file import Mask
 
 Pixels = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
-
-
-class Box(NamedTuple):
-    """Rectangle around the foreground, as shares of the width and height."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def mirrored(self) -> Box:
-        """Return the box in the image with left and right exchanged."""
-        return Box(1 - self.right, self.top, 1 - self.left, self.bottom)
-
-    def in_pixels(self, width: int, height: int) -> tuple[int, int, int, int]:
-        """Return left, top, right and bottom in pixels; at least one pixel each way, inside the image."""
-        left, top = min(int(self.left * width), width - 1), min(int(self.top * height), height - 1)
-        right, bottom = round(self.right * width), round(self.bottom * height)
-        return left, top, min(max(right, left + 1), width), min(max(bottom, top + 1), height)
 
 
 class Cutter(Component, ABC):
-    """Finds which pixels of an image show the foreground. It must be picklable and deterministic."""
+    """Finds which pixels of an image show the foreground. It must be picklable and deterministic.
+
+    needs_boxes: whether it is much worse without the boxes of the foregrounds
+    """
 
     kind = "cutter"
+    needs_boxes: ClassVar[bool] = False
 
     @property
     def fingerprint(self) -> str:

@@ -10,7 +10,9 @@ import numpy as np
 
 from shotproof.core.errors import MissingExtra
 from shotproof.core.options import option
-from shotproof.masks.cutter import Box, Cutter, Mask, Pixels
+from shotproof.masks.cutter import Cutter, Pixels
+from shotproof.media.box import Box
+from shotproof.media.mask_file import Mask
 
 _WHOLE = Box(0.0, 0.0, 1.0, 1.0)
 # Shares of the box that seed ellipses cover: certainly, and probably, foreground. Without a box the object may be
@@ -27,6 +29,8 @@ class GrabCut(Cutter):
 
     about = "GrabCut from the box of the foreground (columns box_x, ...), or from the whole image (extra: cut)"
     paper = "Rother et al., GrabCut: Interactive Foreground Extraction using Iterated Graph Cuts, 2004"
+
+    needs_boxes = True
 
     iterations: int = option(4, "rounds of fitting colors and cutting", least=1, most=20)
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from shotproof.core.nouns import counted
 from shotproof.core.options import Checked, option
-from shotproof.masks.cutter import Box, Mask
+from shotproof.media.box import Box
+from shotproof.media.mask_file import Mask
 
 _SPECK = 0.02  # pieces smaller than this share of the mask are not counted
 
@@ -39,22 +41,23 @@ class MaskQuality:
     area: share of the image; box_area: share of its box, None without one
     pieces: number of separate pieces, without specks
     border: share of the image's border that it touches
-    agreement: intersection over union with the mask that the cutter makes of the mirrored image
+    agreement: intersection over union with the mask that the cutter makes of the mirrored image; None if no cutter
+        made the mask
     """
 
     area: float
     box_area: float | None
     pieces: int
     border: float
-    agreement: float
+    agreement: float | None
 
     @classmethod
-    def of(cls, mask: Mask, mirrored: Mask, box: Box | None) -> MaskQuality:
+    def of(cls, mask: Mask, mirrored: Mask | None, box: Box | None) -> MaskQuality:
         """Measure a mask.
 
         Args:
             mask: [height, width]
-            mirrored: the mask of the mirrored image, mirrored back, [height, width]
+            mirrored: the mask of the mirrored image, mirrored back, [height, width]; None if no cutter made it
             box: around the foreground
         """
         height, width = mask.shape
@@ -63,8 +66,7 @@ class MaskQuality:
             left, top, right, bottom = box.in_pixels(width, height)
             box_area = float(mask[top:bottom, left:right].mean())
         border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]])
-        union = (mask | mirrored).sum()
-        agreement = float((mask & mirrored).sum() / union) if union else 0.0
+        agreement = None if mirrored is None else _overlap(mask, mirrored)
         return cls(float(mask.mean()), box_area, _count_pieces(mask), float(border.mean()), agreement)
 
     def fails(self, thresholds: MaskThresholds) -> str | None:
@@ -77,13 +79,32 @@ class MaskQuality:
             "fills little of its box": self.box_area is not None and self.box_area < thresholds.min_box_area,
             "in pieces": self.pieces > thresholds.max_pieces,
             "at the border": self.border > thresholds.max_border,
-            "unstable": self.agreement < thresholds.min_agreement,
+            "unstable": self.agreement is not None and self.agreement < thresholds.min_agreement,
         }
         return next((name for name, has_failed in failures.items() if has_failed), None)
+
+    @property
+    def words(self) -> str:
+        """Return the measures in words: `area 12%, box 55%, 1 piece, border 0%, agreement 0.98`."""
+        return ", ".join(
+            [
+                f"area {self.area:.0%}",
+                *([] if self.box_area is None else [f"box {self.box_area:.0%}"]),
+                counted(self.pieces, "piece"),
+                f"border {self.border:.0%}",
+                *([] if self.agreement is None else [f"agreement {self.agreement:.2f}"]),
+            ]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the measures as plain values."""
         return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
+
+
+def _overlap(mask: Mask, other: Mask) -> float:
+    """Return the intersection over union of two masks; 0 if both are empty."""
+    union = (mask | other).sum()
+    return float((mask & other).sum() / union) if union else 0.0
 
 
 def _count_pieces(mask: Mask) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
-from shotproof.catalog.catalog import MASK, NAME, Catalog
+from shotproof.catalog.catalog import MASK, NAME, PLATE, Catalog
 from shotproof.catalog.item_files import BOX, masked_images
 from shotproof.changes.changed_items import MaskedImage
 from shotproof.changes.layers import ImageLayers
@@ -38,7 +38,6 @@ from shotproof.sounds.recipes import (
 )
 
 IMAGES, CATALOG = "images", "catalog.parquet"
-PLATE = "plate"  # column with the item whose background is shown
 MIXTURES_PER_CHUNK = 16
 _COLUMNS = ("label", "split", "context", "source", "pairing")
 _USABLE, _NO_MASK = Loudness(0.0), Loudness(None, "no mask")
@@ -71,22 +70,10 @@ def mix_images(
     *,
     runtime: Runtime | None = None,
 ) -> Catalog:
-    """Put the foregrounds of a catalog on their backgrounds. The same call resumes interrupted work.
+    """Put the foregrounds of images on their backgrounds; see `shotproof.masks.mix.mix`.
 
-    Args:
-        catalog: images; those of foregrounds have masks. A background with a mask is filled in where its foreground was
-        mapping: mapping of foregrounds to backgrounds: a TOML or CSV file, or a mapping
-        folder: folder for the mixtures, as PNG with a shorter side of at most 224 pixels, and their catalog
-        settings: settings of mixing
-        runtime: runtime settings
-
-    Returns:
-        The catalog that was written. Foregrounds without a mask and files that are missing are left out, and listed in
-        its record's `skipped`. The columns with masks are those of the foregrounds, which have not moved.
-
-    Raises:
-        InputError: the mapping does not fit the catalog, no image has a mask, or the folder holds other mixtures.
-        InsufficientData: no image can be read.
+    Mixtures are PNG with a shorter side of at most 224 pixels. A background with a mask is filled in where its
+    foreground was. The columns with masks are those of the foregrounds, which have not moved.
     """
     settings, folder, runtime = settings or ImageMixSettings(), Path(folder), resolve(runtime)
     mapping = mapping if isinstance(mapping, PairMapping) else read_mapping(mapping)
@@ -243,7 +230,8 @@ def _claims(
     with_masks = {row: image for row in rows if (image := masked[row]) is not None}
     mask_files = [image.mask for image in with_masks.values() if image.mask is not None]
     mask_digests = dict(zip(with_masks, file_digests(mask_files, runtime).to_pylist(), strict=True))
-    content = sorted(f"{digests[row]} {mask_digests.get(row)} {getattr(masked[row], 'box', None)}" for row in rows)
+    boxes = {row: tuple(image.box) for row, image in with_masks.items() if image.box is not None}
+    content = sorted(f"{digests[row]} {mask_digests.get(row)} {boxes.get(row)}" for row in rows)
     return {
         "seed": settings.seed,
         "mapping": mapping.digest,

@@ -15,7 +15,9 @@ from shotproof.core.errors import InputError, MissingExtra, did_you_mean, first_
 from shotproof.core.options import option
 from shotproof.core.storage.files import file_sha256, require_file
 from shotproof.features.encoders.tower import tower_digest
-from shotproof.masks.cutter import Box, Cutter, Mask, Pixels
+from shotproof.masks.cutter import Cutter, Pixels
+from shotproof.media.box import Box
+from shotproof.media.mask_file import Mask
 
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 BACKGROUND = "background"

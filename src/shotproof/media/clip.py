@@ -83,7 +83,7 @@ def is_sound(file: ItemFile) -> bool:
 
 def resampled(samples: Samples, old: int, new: int) -> Samples:
     """Resample a sound, [n], to another rate."""
-    if old == new:
+    if old == new or not len(samples):
         return samples
     from scipy.signal import resample_poly
 

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.storage.files import LARGEST_ITEM, check_regular, source_of
@@ -26,6 +26,8 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 LEAST_SIDE = 448
 # Size at which JPEGs are decoded, for the fingerprints of results.
 REDUCED = f"jpeg>={LEAST_SIDE},2x"
+
+_TURNED = (5, 6, 7, 8)  # orientations (EXIF) that exchange width and height
 
 # Images decoded within `decoded_once`, by path and requested least side, 0 for all pixels.
 _decoded: ContextVar[dict[tuple[Path, int], Image.Image] | None] = ContextVar("decoded", default=None)
@@ -48,8 +50,8 @@ class UnwrittenImage(UnwrittenItem):
     """An image that no file holds: it is made when it is read."""
 
     @abstractmethod
-    def image(self) -> Image.Image:
-        """Return the image, as RGB and upright."""
+    def image(self, side: int | None = None) -> Image.Image:
+        """Return the image, as RGB and upright; `side` is that of `open_image`."""
 
 
 def open_image(path: ItemFile, *, side: int | None = None) -> Image.Image:
@@ -67,12 +69,12 @@ def open_image(path: ItemFile, *, side: int | None = None) -> Image.Image:
     if not isinstance(path, Path):
         if not isinstance(path, UnwrittenImage):
             raise UnreadableItem(f"expected an image, found a {type(path).__name__}")
-        return path.image()
+        return path.image(side)
     least = 0 if side is None else max(LEAST_SIDE, 2 * side)
     key, decoded = (path, least), _decoded.get()
     if decoded is not None and key in decoded:
         return decoded[key].copy()
-    with _open_checked(path) as image:
+    with opened_image(path) as image:
         if least:
             image.draft(None, (least, least))  # None: the mode of the file
         rgb = _to_rgb(ImageOps.exif_transpose(image))
@@ -92,16 +94,27 @@ def decoded_once() -> Iterator[None]:
 
 
 def image_size(path: ItemFile) -> tuple[int, int]:
-    """Return the width and height from the file's header, without decoding pixels. Raise UnreadableItem on errors."""
+    """Return the width and height of the upright image from the file's header, without decoding pixels.
+
+    Raises:
+        UnreadableItem: the file is missing, broken or has more than MAX_PIXELS.
+    """
     if isinstance(path, UnwrittenImage):
         return path.image().size
     assert isinstance(path, Path)  # sounds have no size
-    with _open_checked(path) as image:
-        return image.size
+    with opened_image(path) as image:
+        width, height = image.size
+        return (height, width) if _is_turned(image) else (width, height)
 
 
 @contextlib.contextmanager
-def _open_checked(path: Path) -> Iterator[Image.Image]:
+def opened_image(path: Path, kind: str = "image") -> Iterator[Image.Image]:
+    """Open an image file, whose pixels are not decoded yet. Errors in the block become UnreadableItem.
+
+    Args:
+        path: the file
+        kind: what messages call it
+    """
     try:
         check_regular(path, LARGEST_ITEM)
         # Pillow's own warning of large images is replaced by a limit that is checked before pixels are decoded.
@@ -110,12 +123,12 @@ def _open_checked(path: Path) -> Iterator[Image.Image]:
             with Image.open(source_of(path), formats=FORMATS) as image:
                 width, height = image.size
                 if width * height > MAX_PIXELS:
-                    raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {MAX_PIXELS:,}")
+                    raise UnreadableItem(f"{kind} {path} has {width} x {height} pixels, more than {MAX_PIXELS:,}")
                 yield image
     except FileNotFoundError as error:
-        raise UnreadableItem(f"image {path} does not exist") from error
+        raise UnreadableItem(f"{kind} {path} does not exist") from error
     except _DECODER_ERRORS as error:
-        raise UnreadableItem(f"image {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise UnreadableItem(f"{kind} {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def is_readable(path: Path) -> bool:
@@ -125,6 +138,15 @@ def is_readable(path: Path) -> bool:
     except UnreadableItem:
         return False
     return True
+
+
+def _is_turned(image: Image.Image) -> bool:
+    """Return whether the header asks to turn the image by 90 degrees."""
+    if image.format == "TIFF":  # Pillow has exchanged them
+        return False
+    if image.format == "PNG" and "exif" not in image.info:  # Pillow would decode the pixels to look behind them
+        return False
+    return image.getexif().get(ExifTags.Base.Orientation) in _TURNED
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

@@ -18,12 +18,14 @@ METER_RATE = 48_000
 
 
 def integrated_loudness(samples: Samples, rate: int = RATE) -> float:
-    """Measure one channel, [n], in LUFS; minus infinity if no block is above the gate of -70 LUFS."""
-    meter = _meter()
+    """Measure one channel, [n], in LUFS; minus infinity if no block of 0.4 s is above the gate of -70 LUFS."""
+    meter, resampled_samples = _meter(), resampled(samples, rate, METER_RATE)
+    if len(resampled_samples) < meter.block_size * METER_RATE:
+        return -math.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the mean over no block
         with np.errstate(all="ignore"):
-            lufs = float(meter.integrated_loudness(resampled(samples, rate, METER_RATE)))
+            lufs = float(meter.integrated_loudness(resampled_samples))
     return lufs if math.isfinite(lufs) else -math.inf
 
 

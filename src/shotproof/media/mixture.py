@@ -50,7 +50,7 @@ def mix_clips(foreground: Samples, background: Samples | None, peak: Peak = "cli
     The scale is 1 unless the sum would clip; then, or with `always`, its highest peak is scaled to full scale.
     """
     mixture = foreground if background is None else foreground + background
-    highest = float(np.abs(mixture).max())
+    highest = float(np.abs(mixture).max(initial=0))
     scale = PEAK / highest if highest else 1.0
     scale = scale if peak == "always" else min(1.0, scale)
     return np.rint(mixture * np.float32(scale * FULL_SCALE)).clip(-FULL_SCALE, FULL_SCALE - 1).astype(np.int16), scale

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.changes.change import Change, changes
+from shotproof.core.errors import InputError, did_you_mean, error_prefix
 from shotproof.core.limits import QUERY, SEED, SHOT, TASKS, WAY
 from shotproof.core.nouns import counted
 from shotproof.core.options import option
@@ -16,7 +17,9 @@ from shotproof.core.sections import Entry, Section
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder
 from shotproof.pipeline.method_uses import encoder_named
-from shotproof.tasks.sampler import Sampler
+from shotproof.results.applied_change import PASTED, SWAPS
+from shotproof.tasks.changed import Changed, Side
+from shotproof.tasks.sampler import Sampler, samplers
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Draw(Design, Entry):
         None, "encoder of [features] whose features are searched, by spelling or name; by default the first"
     )
     like: str | None = option(
-        None, "earlier sampler whose classes and queries are reused, so that both are compared task by task"
+        None,
+        "earlier sampler whose classes and queries are reused, so that both are compared task by task; for changed, by "
+        "default the first that is not changed, and for mixed-random and mixed-rival an earlier mixed-same",
     )
     attributes: str | None = option(None, "name of a set of attributes; by default, a task set for each of them")
 
@@ -71,6 +76,8 @@ def resolve_draws(
     resolved: list[Draw] = []
     for draw in draws:
         encoder = None if draw.encoder is None else encoder_named(draw.encoder, encoders, folder)
+        with error_prefix(", [tasks], samplers: "):
+            draw = with_reference(draw, resolved)
         draw = replace(
             draw,
             encoder=str(encoder)
@@ -83,6 +90,98 @@ def resolve_draws(
         _check_like(draw, resolved)
         resolved.append(draw)
     return tuple(resolved)
+
+
+def with_reference(draw: Draw, earlier: Sequence[Draw]) -> Draw:
+    """Return an entry whose items are changed with the sampler that it is compared with, if it names none.
+
+    This is the first sampler that changes nothing. A swap of backgrounds is compared with an earlier `mixed-same`,
+    which is cut and pasted alike.
+
+    Args:
+        draw: entry
+        earlier: entries before it
+
+    Raises:
+        InputError: there is no such sampler.
+    """
+    if draw.like is not None or not isinstance(draw.sampler, Changed):
+        return draw
+    unchanged = next((str(other) for other in earlier if not isinstance(other.sampler, Changed)), None)
+    pasted = None
+    if changes.make(draw.sampler.change).name in SWAPS:
+        pasted = next((str(other) for other in earlier if _is_pasted(other.sampler, draw.sampler.side)), None)
+    if unchanged is None and pasted is None:
+        raise InputError(
+            f"sampler '{draw}' changes the tasks of another sampler, and none is listed before it: add one, e.g. random"
+        )
+    return replace(draw, like=pasted or unchanged)
+
+
+def _is_pasted(sampler: Sampler, side: str) -> bool:
+    """Return whether a sampler pastes foregrounds on backgrounds of their class, on this side."""
+    return isinstance(sampler, Changed) and changes.make(sampler.change).name == PASTED and sampler.side == side
+
+
+def changed_draws(spellings: Sequence[str | Change], side: Side, of: str | None, earlier: Sequence[Draw]) -> list[Draw]:
+    """Build the entries that change items of an earlier entry's tasks, one change each.
+
+    A swap of backgrounds is compared with `mixed-same`, which comes first if there is no such set of the same tasks.
+
+    Args:
+        spellings: changes
+        side: which items are changed
+        of: sampler of the tasks; None means the first that changes nothing
+        earlier: entries before these
+
+    Raises:
+        UnknownName: a change is unknown.
+        InputError: there is no such earlier entry.
+    """
+    names = [str(draw) for draw in earlier if not isinstance(draw.sampler, Changed)]
+    if not names:
+        raise InputError(
+            "nothing was evaluated yet that could be changed: call study.evaluate([...], on='random') first"
+        )
+    of = names[0] if of is None else next((name for name in names if of in (name, parse_spelling(name)[0])), None) or of
+    if of not in names:
+        raise InputError(f"of: no tasks of sampler '{of}' were evaluated{did_you_mean(of, names)}")
+    references = [draw for draw in earlier if str(draw) == of]
+    pasted = Changed(change=PASTED, side=side)
+    has_pasted = any(draw.sampler == pasted and draw.like == of for draw in earlier)
+    draws: list[Draw] = []
+    for change in map(changes.make, spellings):
+        is_swap = change.name in SWAPS
+        samplers_to_draw = [(Changed(change=change.spelling, side=side), str(pasted) if is_swap else of)]
+        if is_swap and not has_pasted:
+            samplers_to_draw.insert(0, (pasted, of))
+            has_pasted = True
+        has_pasted = has_pasted or samplers_to_draw[-1][0] == pasted
+        draws += [
+            replace(reference, sampler=sampler, like=like, encoder=None, attributes=None)
+            for sampler, like in samplers_to_draw
+            for reference in references
+        ]
+    return list(dict.fromkeys(draws))
+
+
+def require_no_change(spelling: Any) -> None:
+    """Raise InputError if the name of a change is given in place of a sampler, with the sampler that applies it.
+
+    Args:
+        spelling: spelling of a sampler; anything else is checked elsewhere
+
+    Example:
+        >>> require_no_change("blur(severity=5)")
+        Traceback (most recent call last):
+        ...
+        shotproof.core.errors.InputError: unknown sampler 'blur': it is a change, "changed(change='blur(severity=5)')"
+    """
+    if not isinstance(spelling, str):
+        return
+    name = spelling.partition("(")[0].strip()
+    if name in changes and name not in samplers:
+        raise InputError(f"unknown sampler '{name}': it is a change, \"changed(change={spelling!r})\"")
 
 
 def _check_data(draw: Draw, sets: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ names = "names.csv"            # display names of the classes: label,name
 
 # [masks]                      # images: cut the foregrounds out first, and leave out images without a good mask
 # cutter = "grabcut"           # or: masks = "folder of masks"
+# keep_all = true              # keep those without a good mask, for tasks that need none
 
 # [mix]                        # sounds, and images with masks: mix with backgrounds first, and use the mixtures as data
 # mapping = "esc50"
@@ -228,6 +229,8 @@ class Experiment:
         sets, files = _split_attribute_sets(file.attributes)
         draws = resolve_draws(tasks.draws, used_encoders, [*sets, *files], folder)
         _check_stages(file.features.stages, used_encoders)
+        if file.masks is not None and file.masks.keep_all and file.mix is not None:
+            raise InputError(", [masks], keep_all: images are mixed by their masks, see [mix]: remove the key")
         _check_rates(evaluate.tune_on, methods)
         return cls(
             folder=output.folder or folder / default_folder,

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from shotproof.core.options import Component
 from shotproof.core.sections import Entry, Section
+from shotproof.pipeline.masks_section import Masking
 
 C = TypeVar("C", bound=Component)
 
@@ -40,7 +41,7 @@ def table_of(section: Section, folder: Path, outer: Section | None = None) -> di
     """Return the values of a section, or of a full file, that differ from the defaults.
 
     Args:
-        section: section of a file without [mix] and [runtime]
+        section: section of a file, except [mix] and [runtime]
         folder: folder of the file, which paths are relative to
         outer: section that contains this entry and whose values it inherits
     """
@@ -48,7 +49,7 @@ def table_of(section: Section, folder: Path, outer: Section | None = None) -> di
     if isinstance(section, Entry):
         table["name"] = spelling_from(folder, getattr(section, section.kind))
     for option in section.entry_options() if isinstance(section, Entry) else section.options():
-        value = getattr(section, option.name)
+        value = section.value(option.name) if isinstance(section, Masking) else getattr(section, option.name)
         if value != getattr(outer, option.name, option.default):
             table[option.name] = _to_plain(value, folder, section)
     return table

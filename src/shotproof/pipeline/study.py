@@ -25,6 +25,7 @@ from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_splits
 from shotproof.catalog.layout import layouts, read_layout
+from shotproof.changes.change import Change
 from shotproof.comparison.card import Card
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
@@ -38,7 +39,7 @@ from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import error_location
-from shotproof.pipeline.draw_entries import Draw
+from shotproof.pipeline.draw_entries import Draw, changed_draws, require_no_change, with_reference
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.read import read_inputs
@@ -48,10 +49,12 @@ from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.steps import ComparedBy, Log, Steps
 from shotproof.results.evaluated import Classifier
 from shotproof.results.results import Results
+from shotproof.tasks.changed import Side
 from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.taskset import TaskSet
 
 REPORT_FILE = "report.html"
+_READ_FROM_FILES = "this study was read from files"
 DEFAULT_ENCODERS = {"image": "lite0", "sound": "logmel"}
 DEFAULT_SAMPLERS: dict[str, tuple[Any, ...]] = {
     "image": ("random", "fewstab"),
@@ -284,7 +287,8 @@ class Study:
         Args:
             methods: spellings, methods, or objects with scikit-learn's `fit` and `predict`
             on: samplers: spellings, samplers, or tables with a name, its options and `like`, `encoder`, `split`; by
-                default `random` and `fewstab`, for sounds `random` and `hardest`
+                default `random` and `fewstab`, for sounds `random` and `hardest`. `changed` is by default `like` the
+                first that changes nothing; see also `change`
             way, shots, query, tasks, seeds: design of the task sets
             placebo: evaluate placebos of task sets that are based on attributes or contexts
 
@@ -295,9 +299,7 @@ class Study:
             InputError: a method, sampler or number is invalid, or the data is not sufficient for the tasks.
         """
         if self.experiment is None:
-            raise InputError(
-                "this study was read from files: to evaluate more, create a study of the data, Study(DATA)"
-            )
+            raise InputError(f"{_READ_FROM_FILES}: to evaluate more, create a study of the data, Study(DATA)")
         method_list = [methods] if isinstance(methods, str | Mapping) or not isinstance(methods, Sequence) else methods
         sampler_input = on if on is not None else DEFAULT_SAMPLERS.get(self.catalog.medium or "", ("random",))
         entries = [sampler_input] if isinstance(sampler_input, str | Sampler | Mapping) else list(sampler_input)
@@ -308,7 +310,10 @@ class Study:
             "tasks": tasks,
             "seeds": tuple(seeds),
         }
-        draws = [_build_draw(entry, {"split": self._split, **shape}) for entry in entries]
+        draws: list[Draw] = []
+        for entry in entries:
+            draw = _build_draw(entry, {"split": self._split, **shape})
+            draws.append(with_reference(draw, [*self.experiment.draws, *draws]))
         uses = [MethodUse(make_method(method)) for method in method_list]
         evaluated_spellings = {use.method.spelling for use in self.experiment.uses}
         experiment = replace(
@@ -317,6 +322,51 @@ class Study:
             uses=(*self.experiment.uses, *(use for use in uses if use.method.spelling not in evaluated_spellings)),
             placebo=placebo,
         )
+        self._execute(experiment)
+        self.experiment = experiment
+        return self
+
+    @typed_by_user
+    def change(
+        self,
+        change: str | Change | Sequence[str | Change],
+        *,
+        side: Side = "query",
+        of: str | None = None,
+    ) -> Self:
+        """Change one thing in the items of a task set, and evaluate the same classifiers on them.
+
+        The tasks and their items stay the same, so whatever accuracy is lost is lost because of the change. Changed
+        items are encoded as needed. `mixed-random` and `mixed-rival` are compared with `mixed-same`, which is evaluated
+        first if it is missing: all three are cut and pasted alike.
+
+        Args:
+            change: spelling of a change such as `blur(severity=5)`, or a change, or several
+            side: which items are changed: `query`, `support`, or `both`
+            of: sampler of the tasks that are changed, as it was evaluated; by default the first that changes nothing
+
+        Returns:
+            The study.
+
+        Raises:
+            UnknownName: a change is unknown.
+            InputError: nothing was evaluated, there are no tasks of this sampler, or the items cannot be changed so.
+
+        Example:
+            >>> import tempfile
+            >>> import shotproof as sp
+            >>> catalog = sp.worlds.ShapesWorld(classes=6, items=20, size=16).write(tempfile.mkdtemp())
+            >>> study = sp.Study(catalog, encoder="pixels(size=4)")
+            >>> study.evaluate("ncc", on="random", shots=[1], query=5, tasks=20)
+            <Study of folder: 1 methods on 1 task sets>
+            >>> study.change(["noise", "blur(severity=5)"])
+            <Study of folder: 1 methods on 3 task sets>
+        """
+        if self.experiment is None:
+            raise InputError(f"{_READ_FROM_FILES}: to change tasks, create a study of the data, Study(DATA)")
+        spellings = [change] if isinstance(change, str | Change) else list(change)
+        draws = changed_draws(spellings, side, of, self.experiment.draws)
+        experiment = replace(self.experiment, draws=tuple(dict.fromkeys([*self.experiment.draws, *draws])))
         self._execute(experiment)
         self.experiment = experiment
         return self
@@ -625,5 +675,6 @@ def _build_draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, An
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
     entry_values = {option.name: table.pop(option.name) for option in Draw.entry_options() if option.name in table}
     is_sampler = isinstance(table.get("name"), Sampler)
+    require_no_change(table.get("name"))
     sampler = table["name"] if is_sampler else samplers.make(entry if isinstance(entry, str) else table)
     return Draw(sampler=sampler, **{**shape, **entry_values})

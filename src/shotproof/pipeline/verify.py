@@ -15,7 +15,6 @@ from shotproof.analysis.verification.remade_card import card_differences, remake
 from shotproof.analysis.verification.results_check import Recomputation, results_problems
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.changed_catalog import with_changes
 from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
@@ -31,11 +30,11 @@ from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
 from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
+from shotproof.pipeline.encode_tasks import with_changed_items
 from shotproof.pipeline.file_kinds import holds_files
 from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
-from shotproof.tasks.changed import Variants
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
@@ -400,11 +399,7 @@ class _Verification:
 
     def _catalog_with_changes(self) -> Catalog:
         """Return the catalog, with the changed items of all task sets after its own."""
-        catalog = self._require_catalog()
-        changed = [Variants.of(tasks, catalog) for tasks in self.tasks if tasks.is_changed]
-        if not changed:
-            return catalog
-        return with_changes(catalog, [(variants.items, variants.changes) for variants in changed])
+        return with_changed_items(self._require_catalog(), self.tasks)
 
     def _describe_extent(self) -> str:
         """Describe on which tasks counts are recomputed."""

@@ -101,15 +101,6 @@ def mix(
     Raises:
         InputError: the mapping does not fit the catalog, or the folder holds other mixtures.
         InsufficientData: no mixture passes the thresholds.
-
-    Example:
-        >>> import tempfile
-        >>> from shotproof.worlds.sounds import SoundsWorld
-        >>> world = SoundsWorld(foregrounds=1, backgrounds=1, items=1)
-        >>> recordings = world.write(tempfile.mkdtemp())
-        >>> settings = MixSettings(on_the_fly=True, embedding=None)
-        >>> mix(recordings, world.mapping(), tempfile.mkdtemp(), settings).table.column("context").to_pylist()
-        ['rumble']
     """
     settings = settings or MixSettings()
     mapping = mapping if isinstance(mapping, PairMapping) else read_mapping(mapping)

@@ -6,16 +6,20 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from shotproof.analysis.compare import compare
 from shotproof.cli.app import app
+from shotproof.cli.results.print_comparison import print_card
+from shotproof.comparison.card import CardTasks
 from shotproof.comparison.numbers import percent
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.results.evaluated import METRICS
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.changed_run import make_changed_run
+from tests.drawn_cards import make_card
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 
@@ -127,3 +131,18 @@ def test_many_changes_are_one_table(tmp_path: Path) -> None:
     assert [words[1:3] for words in first if words[0] == "blur"] == [["3", "unchanged"], ["5", "unchanged"]]
     assert sum(line.startswith("change severity against") for line in lines) == 1
     assert not any("Acc blur" in line for line in lines)
+
+
+def test_the_table_of_a_card_names_references_if_one_is_not_random_tasks(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = make_card()
+    random, fewstab = plain.axes
+    iid = replace(fewstab, name="hard-ood", reference=CardTasks("iid", "digest of iid", 600, 0))
+    tables = []
+    for card in (plain, make_card(random, fewstab, iid)):
+        print_card(card)
+        lines = (line.split() for line in capsys.readouterr().out.splitlines() if line.strip())
+        tables.append({words[0]: words for words in lines})
+    without, named = tables
+    assert "against" not in without["axis"]
+    assert named["axis"][1] == "against"
+    assert (named["fewstab"][1], named["hard-ood"][1]) == ("random", "iid")

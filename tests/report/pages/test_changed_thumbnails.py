@@ -114,3 +114,9 @@ def test_the_page_shows_the_main_changes_with_words_for_readers_of_the_screen(ru
     assert marks[0][0]["unchanged"]["correct"]
     assert '<table class="compact changes"' in content
     assert content.count('<th scope="row">blur</th>') == 2  # one row for each severity
+    pairs = content.split('<section id="methods"')[1].split("</section>")[0]
+    shown, folded = pairs.split("<summary>The same on changed tasks</summary>")  # many sets, with a table of their own
+    folded, after = folded.split("</details>")
+    assert "random, 3-way 2-shot" in shown
+    assert "mixed-rival, 3-way 2-shot" in folded
+    assert not any("mixed-rival" in part or "blur" in part for part in (shown, after))

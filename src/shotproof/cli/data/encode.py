@@ -12,6 +12,9 @@ from shotproof.cli.console import say
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shotproof.catalog.catalog import Catalog
     from shotproof.features.features import Features
 
 ALL = "all"  # stages
@@ -35,12 +38,18 @@ def encode(
         ),
     ] = None,
     split: Split = None,
+    tasks: Annotated[
+        list[Path] | None,
+        typer.Option(help="Task set whose changed items (shotproof show changed) are encoded too; repeatable."),
+    ] = None,
     skip_bad: SkipBad = False,
     batch_size: BatchSize = None,
 ) -> None:
     """Compute the features of all items; features computed before come from the cache.
 
     shotproof encode catalog.parquet --encoder lite0 -o features.parquet
+
+    shotproof encode catalog.parquet --encoder lite0 --tasks blurred.parquet -o features.parquet
     """
     import time
 
@@ -69,6 +78,7 @@ def encode(
     }
     items = Catalog.read(catalog)
     items = items if split is None else items.in_split(split)
+    items = _with_changed_items(items, tasks or (), is_in_parts(output) and stage != ALL)
     if is_in_parts(output) and stage != ALL:
         parts = encode_parts(items, chosen_encoder, output, **encode_options)
         for item in parts.record.skipped:
@@ -97,6 +107,24 @@ def encode(
         f"{output}: {counted(len(features), 'item')}, {content} by {chosen_encoder}; "
         f"{left_out}{counts}{time.perf_counter() - started:.1f} s"
     )
+
+
+def _with_changed_items(items: Catalog, files: Sequence[Path], in_parts: bool) -> Catalog:
+    """Add the changed items of task sets to a catalog, and say how many there are."""
+    from shotproof.cli.arguments import read_all
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.encode_tasks import describe_changed_items, with_changed_items
+
+    if not files:
+        return items
+    if in_parts:
+        raise InputError("--tasks: changed items may show items of other parts: expected one file, e.g. -o f.parquet")
+    encoded = with_changed_items(items, read_all(files, "tasks"))
+    if encoded is items:
+        say(f"note: the items of {', '.join(map(str, files))} are not changed: --tasks adds nothing", err=True)
+    else:
+        say(f"encoding {describe_changed_items(encoded)}", err=True)
+    return encoded
 
 
 def _size(features: Features) -> str:

@@ -81,8 +81,6 @@ def mix(
     import time
 
     from shotproof.catalog.catalog import Catalog
-    from shotproof.masks.mix import mix as mix_items
-    from shotproof.sounds.recipes import select_mapped
 
     started = time.perf_counter()
     items = Catalog.read(catalog)
@@ -91,34 +89,59 @@ def mix(
     sound_flags = {"dial": dial, "margin_db": gain, "on_the_fly": on_the_fly}
     values = read_settings(setting or [])
     _require_consistent(catalog, items, mapping, cutter, masks, sheet, flags, sound_flags)
-    if items.medium != "image" and cutter is None and masks is None:
+    is_cut = cutter is not None or masks is not None
+    if items.medium != "image" and not is_cut:
         assert mapping is not None
-        mixed = mix_items(items, mapping, output, _build_settings({**values, **flags, **sound_flags}))
-        if as_json:
-            print_json(_to_json(mixed))
-            return
+        result = _mix_sounds(items, mapping, output, {**values, **flags, **sound_flags}, as_json)
+    else:
+        cut_settings = _build_cut_settings(values, cutter, masks, is_cut)
+        result = _mix_images(items, mapping, output, flags, cut_settings if is_cut else None, sheet, as_json)
+    if not as_json:
+        say(f"{output}: {counted(len(result), result.medium or 'item')}, {time.perf_counter() - started:.1f} s")
+
+
+def _mix_sounds(items: Catalog, mapping: str, output: Path, values: dict[str, Any], as_json: bool) -> Catalog:
+    """Mix sounds with backgrounds, and print the quality of the mixtures and what was left out."""
+    from shotproof.masks.mix import mix as mix_items
+
+    mixed = mix_items(items, mapping, output, _build_settings(values))
+    if as_json:
+        print_json(_to_json(mixed))
+    else:
         _print_quality(mixed)
         _print_left_out(mixed)
-        say(f"{output}: {counted(len(mixed), 'sound')}, {time.perf_counter() - started:.1f} s")
-        return
-    is_cut = cutter is not None or masks is not None
-    cut_settings = _build_cut_settings(values, cutter, masks, is_cut)
+    return mixed
+
+
+def _mix_images(
+    items: Catalog,
+    mapping: str | None,
+    output: Path,
+    flags: Mapping[str, Any],
+    cut_settings: CutSettings | None,
+    sheet: Path | None,
+    as_json: bool,
+) -> Catalog:
+    """Cut the foregrounds of images out, mix them with backgrounds, or both, and print what there is."""
+    from shotproof.masks.mix import mix as mix_items
+    from shotproof.sounds.recipes import select_mapped
+
     pairs = None if mapping is None else _read_pairs(mapping)
     if pairs is not None:
         select_mapped(items, pairs)  # before images are cut for minutes
-    masked = items
-    if is_cut:
+    result = items
+    if cut_settings is not None:
         folder = output if pairs is None else output / CUT_FOLDER
         labels = None if pairs is None else pairs.foregrounds
-        masked = _cut(items, folder, cut_settings, labels, sheet, quiet=as_json)
-    result = masked if pairs is None else mix_items(masked, pairs, output, _image_settings(flags))
+        result = _cut(items, folder, cut_settings, labels, sheet, quiet=as_json)
+    if pairs is not None:
+        result = mix_items(result, pairs, output, _image_settings(flags))
     if as_json:
         print_json(_images_to_json(result))
-        return
-    if pairs is not None:
+    elif pairs is not None:
         _print_counts(result)
         _print_left_out(result)
-    say(f"{output}: {counted(len(result), 'image')}, {time.perf_counter() - started:.1f} s")
+    return result
 
 
 def _require_consistent(

@@ -82,17 +82,21 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
             return "-"
         return _format_number({**vars(number), "interval": number.covers}, card.covers)
 
+    names_references = card.has_other_references
     rows = [
         [
             axis.name,
+            *([axis.reference.sampler if axis.reference else ""] if names_references else []),
             *(show(axis.number("accuracy", metric)) for metric in ("acc", "wacc")),
             *(show(axis.number(quantity, card.metric)) for quantity in ("gap", "skill_lost")),
             *(str(axis.rank[by]) if by in axis.rank else "-" for by in ("accuracy", "skill_lost")),
         ]
         for axis in card.axes
     ]
-    columns = ["axis", "Acc", "wAcc", "gap", "skill lost", "rank by Acc", "by skill lost"]
-    print_table(f"{card.title}: percent, {level(card.level)} {card.covers} interval", columns, rows)
+    against = ["against"] if names_references else []
+    columns = ["axis", *against, "Acc", "wAcc", "gap", "skill lost", "rank by Acc", "by skill lost"]
+    title = f"{card.title}: percent, {level(card.level)} {card.covers} interval"
+    print_table(title, columns, rows, left=1 + len(against))
     say()
     for sentence in (*card.verdict, *(f"{note}." for note in card.notes)):
         say(sentence)
@@ -189,7 +193,7 @@ def _print_pairs(comparison: Comparison, rows: Sequence[Row], names: dict[Any, s
             by_pair = [intervals for _, intervals in _grouped(group, ("a", "b"))]
             for intervals in by_pair:
                 mean = intervals[0]["mean"]
-                difference = "n/a" if mean is None else f"{mean:+.2f}"
+                difference = "n/a" if mean is None else f"{round(mean, 2) + 0.0:+.2f}"
                 signs = [f"{row['conclusion']} {_format_bounds(row, 2)}" for row in intervals]
                 lines.append([title, f"{intervals[0]['a']} - {intervals[0]['b']}", difference, *signs])
             counts = [sum(row["conclusion"] != "0" for row in column) for column in zip(*by_pair, strict=True)]

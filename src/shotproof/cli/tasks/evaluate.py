@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shotproof.features.features import Features
     from shotproof.learners.method import Method
     from shotproof.results.results import Results
+    from shotproof.tasks.taskset import TaskSet
 
 
 def evaluate(
@@ -106,6 +107,8 @@ def evaluate(
     with printed_warnings():
         task_set = read_one(sorted_files["tasks"], "tasks")
         feature_sets = [transform(features, steps) for features in read_all(sorted_files["features"], "features")]
+    for encoded in feature_sets:
+        _require_changed_items(task_set, encoded, sorted_files["tasks"][0])
     outputs, summaries = _output_paths(output, feature_sets), []
     evaluated_features: Sequence[Features | None] = feature_sets or [None]
     for features, path in zip(evaluated_features, outputs, strict=True):
@@ -135,6 +138,29 @@ def evaluate(
         ]
         say(f"{path}: {summary['encoder']}, {counted(len(task_set), 'task')} in {summary['seconds']:.1f} s")
         print_table("", ["method", "Acc %", "wAcc %"], rows)
+
+
+def _require_changed_items(tasks: TaskSet, features: Features, file: Path) -> None:
+    """Raise an error that says how to encode the changed items of tasks, if the features lack some."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from shotproof.core.errors import Mismatch
+    from shotproof.evaluation.batches import items_of
+    from shotproof.tasks.taskset import SIDES
+
+    def missing(items: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.unique(items.filter(pc.invert(pc.is_in(items, value_set=features.table.column("item")))))
+
+    unchanged = [pc.list_flatten(tasks.table.column(side)) for side in SIDES] if tasks.is_changed else []
+    if not unchanged or any(len(missing(items)) for items in unchanged):  # features of another catalog
+        return
+    lacking = missing(items_of(tasks))
+    if len(lacking):
+        raise Mismatch(
+            f"the features lack {counted(len(lacking), 'changed item')} of {file}, e.g. '{lacking[0].as_py()}': encode "
+            f'them too, shotproof encode CATALOG --encoder "{features.record.encoder or features.name}" --tasks {file}'
+        )
 
 
 def _output_paths(output: Path, feature_sets: Sequence[Features]) -> list[Path]:

@@ -64,6 +64,7 @@ def profile(
     detectors: Sequence[str] = (),
     context_column: str | None = None,
     class_distances: str | Path | None = None,
+    masks: str | Path | None = None,
     way: int = WAY,
     query: int = QUERY,
     tasks: int | None = None,
@@ -92,6 +93,8 @@ def profile(
             of the run, the true/false columns of the catalog, or photometric attributes
         context_column: column of the catalog with the contexts; by default the first that looks like contexts
         class_distances: hierarchy or distances of the classes, for tasks with similar classes
+        masks: folder of masks of the images, named as these, for tasks with other backgrounds; by default the column
+            `mask`, or GrabCut with the boxes of the catalog
         way, query: size of a task
         tasks: number of tasks per task set, by default 600
         seed: random seed of the tasks
@@ -133,6 +136,7 @@ def profile(
         detectors=tuple(detectors),
         context_column=context_column,
         class_distances=None if class_distances is None else Path(class_distances),
+        masks=None if masks is None else Path(masks),
         way=way,
         query=query,
         tasks=tasks,

@@ -13,15 +13,18 @@ import pyarrow.compute as pc
 
 from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import NAME, OPTIONAL, REQUIRED, Catalog
-from shotproof.catalog.changed_catalog import LAYERS, LAYERS_HINT
+from shotproof.catalog.changed_catalog import LAYER_COLUMNS, LAYERS_HINT, has_layers
 from shotproof.catalog.layout import layouts
 from shotproof.comparison.card import MissingAxis
-from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.errors import InputError, InsufficientData, MissingExtra
 from shotproof.core.nouns import counted
+from shotproof.core.spelling import parse_call
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
+from shotproof.masks.cut_images import PIXEL_BOX, CutSettings
+from shotproof.masks.cutter import cutters
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_file import (
@@ -34,9 +37,11 @@ from shotproof.pipeline.experiment_file import (
     TasksSection,
 )
 from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, table_of, with_files
+from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.steps.experiment_steps import read_catalog
 from shotproof.pipeline.steps.steps import read_manifest
+from shotproof.tasks.changed import Changed
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import TASKS, samplers
 from shotproof.tasks.taskset import TaskShape
@@ -58,7 +63,11 @@ TEST = "test"
 CONTEXT = "context"
 MAX_CONTEXTS = 200  # columns with more values are names or measurements
 _NEVER_CONTEXTS = {*REQUIRED, *OPTIONAL, NAME} - {CONTEXT}
-AXIS_NAMES = {"context": "contexts", "random": "unbalanced"}  # for samplers whose axis has another name
+AXIS_NAMES = {
+    "context": "contexts",
+    "random": "unbalanced",
+    "shift": "background",
+}  # for samplers whose axis has another name
 # Files in which data sets store a hierarchy or distances of their classes.
 HIERARCHIES = (
     *(f"{name}.{end}" for name in ("hierarchy", "tree", "class_distances") for end in ("csv", "json", "toml")),
@@ -76,6 +85,7 @@ class ProfileOptions:
     layout, splits, split: layout and splits of the data folder, and the split that is tested
     attributes, detectors: attributes files or detectors for FewSTAB tasks
     context_column: column of the catalog; class_distances: file with a hierarchy or distances of the classes
+    masks: folder of masks of the images
     tasks: number of tasks per task set
     skip_bad: whether to leave out unreadable files
     """
@@ -92,6 +102,7 @@ class ProfileOptions:
     detectors: tuple[str, ...] = ()
     context_column: str | None = None
     class_distances: Path | None = None
+    masks: Path | None = None
     way: int = WAY
     query: int = QUERY
     tasks: int | None = None
@@ -130,11 +141,17 @@ class Plan:
         """Return the plan without samplers that were left out, given by their spelling with the reasons."""
         tasks = self.file.tasks
         draws = tuple(draw for draw in tasks.draws if str(draw.sampler) not in left_out)
-        missing = [
-            MissingAxis(AXIS_NAMES.get(name.partition("(")[0], name), reason) for name, reason in left_out.items()
-        ]
+        missing = [MissingAxis(_axis_of(name), reason) for name, reason in left_out.items()]
         file = replace(self.file, tasks=replace(tasks, samplers=draws))
         return replace(self, file=file, missing=[*self.missing, *missing])
+
+
+def _axis_of(spelling: str) -> str:
+    """Return the name of the axis of a sampler: that of the change, if it changes items."""
+    name, options = parse_call(spelling)
+    if name == "changed":
+        return str(options.get("change", Changed.change))
+    return AXIS_NAMES.get(name, spelling)
 
 
 def plan_profile(options: ProfileOptions, folder: Path) -> Plan:
@@ -162,6 +179,7 @@ def plan_profile(options: ProfileOptions, folder: Path) -> Plan:
     tasks = TasksSection(**builder.design, samplers=tuple(draws))
     file = ExperimentFile(
         builder.source,
+        masks=builder.masks,
         attributes=builder.attributes,
         features=features,
         tasks=tasks,
@@ -181,6 +199,7 @@ class _PlanBuilder:
         self.catalog = self._read_catalog()
         self.attributes = self._choose_attributes(run_attributes)
         self.shot = self._choose_shot()
+        self.masks, self.no_background = self._choose_masks()
 
     @property
     def _has_files(self) -> bool:
@@ -222,37 +241,74 @@ class _PlanBuilder:
             missing.append(MissingAxis("semantic", "the data has no hierarchy of classes: add --class-distances FILE"))
         else:
             draws.append(self._draw(f"semantic(class_distances={str(self._path(distances))!r})"))
-        changed = self._choose_changes()
-        if isinstance(changed, MissingAxis):
-            missing.append(changed)
-        else:
-            draws += changed
-            missing += self._missing_backgrounds()
-        return draws, missing
+        changed, missing_changes = self._choose_changes()
+        return [*draws, *changed], [*missing, *missing_changes]
 
-    def _choose_changes(self) -> list[Draw] | MissingAxis:
-        """Return the sets whose items are changed, one change each, or why there are none."""
+    def _choose_changes(self) -> tuple[list[Draw], list[MissingAxis]]:
+        """Return the sets whose items are changed, one change each, and those that are missing."""
         medium = self.catalog.medium
-        if self.options.features is not None or not self._has_files or medium is None:
-            return MissingAxis("changes", "changed items must be encoded: give an encoder and the files of the items")
-        if self.options.quick:
-            return MissingAxis("changes", "a quick profile leaves changed items out, since each must be encoded")
-        draws = [self._draw(f"changed(change={change!r})", like=RANDOM) for change in CHANGES[medium]]
-        if self._can_take_apart:
-            pasted = self._draw("changed(change='mixed-same')", like=RANDOM)
-            background = self._draw("changed(change='only-background')", like=RANDOM)
-            draws += [background, pasted, self._draw("changed(change='mixed-rival')", like=str(pasted.sampler))]
-        return draws
+        if medium is None or self._no_changes:
+            return [], [MissingAxis("changes", self._no_changes)]
+        names = CHANGES[medium]
+        self.notes.append(
+            f"changes: {len(names)} of {counted(len(self.catalog), 'item')}, so "
+            f"{len(names) * len(self.catalog):,} changed items are encoded"
+            + ("" if self.no_background else "; and those with other backgrounds, which are counted before")
+        )
+        draws = [self._draw(f"changed(change={change!r})", like=RANDOM) for change in names]
+        if self.no_background:
+            return draws, [MissingAxis("background", self.no_background)]
+        return [*draws, *self._background_draws()], []
 
     @property
-    def _can_take_apart(self) -> bool:
-        """Return whether foreground and background of the items are known."""
-        column = LAYERS[self.catalog.medium or "image"]
-        return column in self.catalog.table.column_names
+    def _no_changes(self) -> str:
+        """Return why items cannot be changed, or are not; empty if they are."""
+        if self.options.features is not None or not self._has_files or self.catalog.medium is None:
+            return "changed items must be encoded: give an encoder and the files of the items"
+        return "a quick profile leaves changed items out, since each must be encoded" if self.options.quick else ""
 
-    def _missing_backgrounds(self) -> list[MissingAxis]:
-        """Return the axis of backgrounds, with what would give it, if the items cannot be taken apart."""
-        return [] if self._can_take_apart else [MissingAxis("background", LAYERS_HINT)]
+    def _background_draws(self) -> list[Draw]:
+        """Return the sets that show other backgrounds, after random tasks of the items whose foreground is known."""
+        draws, like = [], RANDOM
+        if self.masks is not None or not has_layers(self.catalog).all():
+            columns = LAYER_COLUMNS[self.catalog.medium or "image"]
+            condition = " and ".join(f"{column} != ''" for column in columns)
+            masked = self._draw(f'shift(support_where="{condition}", query_where="{condition}", shifted=False)')
+            draws, like = [masked], str(masked)
+        pasted = self._draw("changed(change='mixed-same')", like=like)
+        return [
+            *draws,
+            self._draw("changed(change='only-background')", like=like),
+            pasted,
+            self._draw("changed(change='mixed-random')", like=str(pasted)),
+            self._draw("changed(change='mixed-rival')", like=str(pasted)),
+        ]
+
+    def _choose_masks(self) -> tuple[Masking | None, str]:
+        """Return how foregrounds are cut out, if they must be, and why there are no axes of the background, if so."""
+        if self.options.masks is not None and self.catalog.medium == "sound":
+            raise InputError("masks: expected images, found sounds, whose backgrounds are known if they were mixed")
+        if self._no_changes:
+            return None, ""
+        if self.options.masks is not None:
+            return Masking(CutSettings(masks=self._path(self.options.masks)), keep_all=True), ""
+        if has_layers(self.catalog).any():
+            return None, ""
+        if self.catalog.medium != "image" or not set(PIXEL_BOX) <= set(self.catalog.table.column_names):
+            return None, LAYERS_HINT
+        cutter = cutters.make("grabcut")
+        try:
+            cutter.require_extras()
+        except MissingExtra:
+            return (
+                None,
+                'the catalog has boxes, and OpenCV cuts the foregrounds out of them: pip install "shotproof[cut]"',
+            )
+        self.notes.append(
+            f"masks: grabcut cuts the foreground out of {counted(len(self.catalog), 'image')} first, by their boxes; "
+            "images without a good mask are in no task of another background, but in all others"
+        )
+        return Masking(CutSettings(cutter=cutter), keep_all=True), ""
 
     def classifiers(self) -> tuple[FeaturesSection, EvaluateSection]:
         """Return the sections of features and methods: the classifier, and baselines on its features and plain ones."""

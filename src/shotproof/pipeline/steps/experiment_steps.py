@@ -22,12 +22,11 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import Reader, detect
 from shotproof.attributes.detectors.photometric import PhotometricDetector
-from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.changed_catalog import with_changes
+from shotproof.catalog.catalog import CHANGE, Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
 from shotproof.comparison.numbers import listed
-from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
+from shotproof.core.errors import InputError, InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import path_exists
@@ -47,11 +46,13 @@ from shotproof.pipeline.checks import (
     with_stages,
 )
 from shotproof.pipeline.draw_entries import Draw
+from shotproof.pipeline.encode_tasks import describe_changed_items, with_changed_items
 from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.masks_section import with_all_images
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
+from shotproof.pipeline.steps.reporting_runtime import ReportingRuntime
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, stamp
-from shotproof.tasks.changed import Variants
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -59,7 +60,10 @@ if TYPE_CHECKING:
     from shotproof.models.model import Model
 
 
+logger = logging.getLogger("shotproof")
+
 SIZES = ("way", "shot", "query")
+CHANGED = "-changed"  # end of the names of files of features that also have changed items
 
 
 def read_catalog(experiment: Experiment) -> Catalog:
@@ -151,10 +155,18 @@ class ExperimentSteps:
         drawn = [tasks for tasks in changed_sets if tasks is not None]
         if len(drawn) < len(changed_sets):  # a dry run
             return EncodedData(data.catalog, dict.fromkeys(data.features))
-        variants = [Variants.of(tasks, data.catalog) for tasks in drawn]
-        catalog = with_changes(data.catalog, [(wanted.items, wanted.changes) for wanted in variants])
-        catalog = catalog.with_stamp_of(data.catalog)
-        features = {str(encoder): self._features(catalog, encoder, "-changed") for encoder in self.experiment.encoders}
+        catalog = with_changed_items(data.catalog, drawn)
+        encoders = self.experiment.encoders
+        is_encoded = all(self.steps.is_current(*self._encoding(catalog, encoder, CHANGED)) for encoder in encoders)
+        if not is_encoded:
+            count = f" by each of {len(encoders)} encoders" if len(encoders) > 1 else ""
+            logger.info("encoding %s%s", describe_changed_items(catalog), count)
+        features: dict[str, Features | None] = {}
+        for existing in self.experiment.at_hand.features:
+            _require_changed_items(existing, catalog)
+            features[existing.name] = existing
+        with ReportingRuntime.of(current_runtime()):
+            features |= {str(encoder): self._features(catalog, encoder, CHANGED) for encoder in encoders}
         return EncodedData(catalog, features)
 
     def _draw(self, sets: DrawnSets) -> dict[str, DrawnSet]:
@@ -167,6 +179,8 @@ class ExperimentSteps:
             drawn_sets[name] = DrawnSet(tasks, shape, existing.is_changed)
         for number, draw in enumerate(self.experiment.draws):
             files = list(self.steps.files)
+            if self._is_left_out_with_reference(draw):
+                continue
             try:
                 drawn_sets |= sets.draw_entry(draw)
             except InsufficientData as error:
@@ -198,6 +212,8 @@ class ExperimentSteps:
         attributes = self._read_attribute_files()
         draws = []
         for number, draw in enumerate(self.experiment.draws):
+            if self._is_left_out_with_reference(draw):
+                continue
             try:
                 check_draws(replace(self.experiment, draws=(draw,)), catalog, attributes)
             except InsufficientData as error:
@@ -208,6 +224,15 @@ class ExperimentSteps:
             else:
                 draws.append(draw)
         self.experiment = replace(self.experiment, draws=tuple(draws))
+
+    def _is_left_out_with_reference(self, draw: Draw) -> bool:
+        """Leave out a sampler whose reference was left out, and return whether it was."""
+        if draw.like not in self.left_out:
+            return False
+        self.left_out[str(draw.sampler)] = (
+            f"it is compared with {draw.like}, which is missing: {self.left_out[draw.like]}"
+        )
+        return True
 
     def _write_catalog(self, catalog: Catalog) -> Catalog:
         """Write the catalog, and return it as read from its file."""
@@ -267,14 +292,22 @@ class ExperimentSteps:
         if make:
             output = self.experiment.folder / folder
             with self.steps.stage("masks") as stage:
-                masked = self.steps.step(
-                    Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
-                )
+                try:
+                    masked = self.steps.step(
+                        Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
+                    )
+                except InsufficientData as error:  # no mask is good
+                    if not masks.keep_all:
+                        raise
+                    stage.summary = str(error)
+                    return with_all_images(images, None)
                 if masked is not None and len(masked) < len(images):
-                    stage.summary = f"{len(images) - len(masked):,} of {counted(len(images), 'image')} left out"
+                    outcome = "without a good mask" if masks.keep_all else "left out"
+                    stage.summary = f"{len(images) - len(masked):,} of {counted(len(images), 'image')} {outcome}"
         elif self.steps.is_current(*step):
             masked = Catalog.read(self.experiment.folder / name)
-        return expected if masked is None else masked
+        masked = expected if masked is None else masked
+        return with_all_images(images, masked) if masks.keep_all else masked
 
     def _mix(self, recordings: Catalog, make: bool) -> Catalog:
         """Return the mixtures of the recordings or images; see `_prepare`."""
@@ -416,6 +449,18 @@ class ExperimentSteps:
         readable = Catalog(catalog.table.filter(keep), catalog.root, catalog.record)
         written = self.steps.step(Catalog, "catalog-readable.parquet", [catalog, skipped], None, lambda: readable)
         return readable if written is None else written
+
+
+def _require_changed_items(features: Features, catalog: Catalog) -> None:
+    """Raise InputError if existing features lack changed items of a catalog."""
+    names = catalog.item_column.filter(pc.is_valid(catalog.table.column(CHANGE)))
+    missing = names.filter(pc.invert(pc.is_in(names, value_set=features.table.column("item"))))
+    if len(missing):
+        raise InputError(
+            f"the features '{features.name}' lack {counted(len(missing), 'changed item')}, e.g. "
+            f"'{missing[0].as_py()}': name an encoder, which encodes them, or give features of sp.encode(catalog, "
+            "encoder, tasks=[...])"
+        )
 
 
 def _suggest_ways(sets: DrawnSets, draw: Draw) -> str:

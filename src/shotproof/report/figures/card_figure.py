@@ -21,7 +21,6 @@ from shotproof.report.figures.svg import (
     whisker,
     x_axis,
 )
-from shotproof.results.change_labels import is_background_alone
 
 STEP = 22.0
 PANEL = 260.0
@@ -41,7 +40,7 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
     lost = Box(accuracy.right + 24, top, accuracy.right + 24 + panel, bottom)
     metric = card.metric
     accuracy_scale = Scale(0, 100, accuracy.left, accuracy.right)
-    losses = [axis for axis in card.stresses if not is_background_alone(axis.name)]
+    losses = [axis for axis in card.stresses if not axis.is_background_alone]
     shares = [share for axis in losses if (share := axis.estimates["skill_lost"][metric]).has_mean]
     lost_scale = Scale.around([0.0, *(end for share in shares for end in ends(share))], lost.left, lost.right, 0.04)
     parts = [
@@ -79,7 +78,7 @@ def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[
 
 def _lost_marks(card: Card, axis: CardAxis, scale: Scale, frame: Box, y: float) -> list[Markup]:
     share = axis.number("skill_lost", card.metric)
-    if share is None or not share.has_mean or is_background_alone(axis.name):
+    if share is None or not share.has_mean or axis.is_background_alone:
         return []
     losses = [
         (baseline, baseline.skill_lost[card.metric])
@@ -123,7 +122,7 @@ def badge(card: Card) -> str:
 
 def badge_text(card: Card) -> str:
     """Write the text of the badge, which never claims more than an interval supports."""
-    losing = [stress for stress in card.stresses if stress.conclusion == "+" and not is_background_alone(stress.name)]
+    losing = [stress for stress in card.stresses if stress.conclusion == "+" and not stress.is_background_alone]
     if not card.stresses:
         return "no stress measured"
     if not losing:

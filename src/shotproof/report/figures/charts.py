@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shotproof.comparison.changed_sets import AXIS as CHANGES
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent, typeset
 from shotproof.comparison.plot import TaskScatter, task_scatters
@@ -278,13 +279,14 @@ def standing(rows: Sequence[Standing], x_label: str, description: str) -> Markup
 
 
 def task_scatter_panels(comparison: Comparison) -> list[tuple[str, Markup]]:
-    """Draw a scatter for each task set, with its heading."""
+    """Draw a scatter for each task set, with its heading; none for changed tasks, which are many and much alike."""
     return [
         (
             f"{group_name(comparison, task_scatter.design, task_scatter.group)}: r = {task_scatter.r}",
             _task_scatter(task_scatter, METRIC_NAMES[comparison.metric]),
         )
         for task_scatter in task_scatters(comparison)
+        if task_scatter.group.axis != CHANGES
     ]
 
 

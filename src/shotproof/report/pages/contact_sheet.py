@@ -14,7 +14,6 @@ from PIL import Image, ImageFilter
 from shotproof.catalog.catalog import Catalog
 from shotproof.changes.layers import ImageLayers
 from shotproof.core.errors import UnreadableItem
-from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.whole_files import write_text
 from shotproof.masks.cut_images import CutImage
@@ -123,12 +122,7 @@ def _outlined(pixels: npt.NDArray[np.uint8], mask: npt.NDArray[np.bool_]) -> Ima
 
 def _describe(result: CutImage) -> str:
     """Describe the measures of a mask in words."""
-    quality = result.quality
-    if quality is None:
-        return ""
-    box = "" if quality.box_area is None else f", box {quality.box_area:.0%}"
-    pieces = counted(quality.pieces, "piece")
-    return f"area {quality.area:.0%}{box}, {pieces}, border {quality.border:.0%}, agreement {quality.agreement:.2f}"
+    return "" if result.quality is None else result.quality.words
 
 
 def _picture(image: Image.Image, about: str) -> Picture:

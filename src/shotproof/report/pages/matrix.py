@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shotproof.comparison.changed_sets import AXIS as CHANGES
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import MINUS, bounds, points, typeset
 from shotproof.comparison.sentences import fates_sentence
@@ -39,6 +40,7 @@ class Matrix:
     rows: each classifier with its rank and a cell for each classifier, None for itself
     conclusive: number of conclusive pairs under each interval, or for each kind of comparison
     note: further remark
+    is_changed: whether the items of the tasks are changed
     """
 
     name: str
@@ -47,6 +49,7 @@ class Matrix:
     conclusive: Mapping[str, int]
     pairs: int
     note: str = ""
+    is_changed: bool = False
 
 
 def matrices(comparison: Comparison) -> list[Matrix]:
@@ -110,7 +113,8 @@ def _matrix(
     ranks = {row.classifier: row.rank(comparison.metric) for row in group.rows}
     rows = [(names[a], ranks[a], [cells.get((a, b)) for b in names]) for a in names]
     conclusive: dict[str, int] = {covers: group.conclusive(comparison.metric, covers) for covers in comparison.covers}
-    return Matrix(name, group.against is not None, rows, conclusive, len(cells) // 2)
+    is_changed = group.axis == CHANGES
+    return Matrix(name, group.against is not None, rows, conclusive, len(cells) // 2, is_changed=is_changed)
 
 
 def _triple_cells(

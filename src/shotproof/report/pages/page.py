@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.analysis.plan_curve import PlanCurve
+from shotproof.comparison.changed_sets import AXIS as CHANGES
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.comparison.sentences import next_steps
@@ -130,7 +131,8 @@ def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: 
         figure = interval_rows(
             by_classifier, unit, f"Intervals of {len(rows)} methods, {name}, {label}. The table has the values."
         )
-    return {"name": f"{name}: {label}", "metric": metric, "rows": rows, "figure": figure}
+    is_changed = group.axis == CHANGES
+    return {"name": f"{name}: {label}", "metric": metric, "rows": rows, "figure": figure, "is_changed": is_changed}
 
 
 def _plan(comparison: Comparison, curve: PlanCurve) -> dict[str, Any]:

@@ -1,0 +1,81 @@
+"""Entries of samplers that change one thing: what they are compared with, and names of changes in place of samplers."""
+
+from __future__ import annotations
+
+import pytest
+
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.pipeline.draw_entries import Draw, changed_draws, require_no_change, with_reference
+from shotproof.tasks.sampler import samplers
+
+
+def draws(*spellings: str, **values: object) -> list[Draw]:
+    made: list[Draw] = []
+    for spelling in spellings:
+        made.append(with_reference(Draw(sampler=samplers.make(spelling), **values), made))  # type: ignore[arg-type]
+    return made
+
+
+SAME, RIVAL, NOISE = (f"changed(change='{name}')" for name in ("mixed-same", "mixed-rival", "noise"))
+
+
+def test_the_reference_is_the_first_that_changes_nothing_and_pasted_items_for_a_swap() -> None:
+    made = draws("hardest", "random", NOISE, RIVAL, SAME, "changed(change='mixed-random')", "changed(change='light')")
+    assert [draw.like for draw in made] == [None, None, "hardest", "hardest", "hardest", SAME, "hardest"]
+
+
+def test_pasted_items_of_another_side_are_no_reference() -> None:
+    both = "changed(change='mixed-rival', side='both')"
+    assert [draw.like for draw in draws("random", SAME, both)] == [None, "random", "random"]
+
+
+def test_a_reference_that_is_named_stays() -> None:
+    named = Draw(sampler=samplers.make(RIVAL), like="random")
+    assert with_reference(named, draws("hardest", SAME)).like == "random"
+
+
+def test_a_change_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match=r"none is listed before it: add one, e\.g\. random"):
+        draws(NOISE, "random")
+
+
+def test_several_changes_have_the_shape_of_the_tasks_that_they_change() -> None:
+    earlier = draws("random", shots=(2,), query=3, tasks=7, split="test", seeds=(4,))
+    made = changed_draws(["blur", "mixed-rival", "mixed-random"], "both", None, earlier)
+    names = ["blur", "mixed-same", "mixed-rival", "mixed-random"]
+    assert [draw.sampler.change for draw in made] == names  # type: ignore[attr-defined]
+    pasted = "changed(change='mixed-same', side='both')"
+    assert [draw.like for draw in made] == ["random", "random", pasted, pasted]
+    assert {(draw.shots, draw.query, draw.tasks, draw.split, draw.seeds) for draw in made} == {
+        ((2,), 3, 7, "test", (4,))
+    }
+
+
+def test_pasted_items_are_drawn_once() -> None:
+    earlier = [*draws("random"), *changed_draws(["mixed-same"], "query", None, draws("random"))]
+    (rival,) = changed_draws(["mixed-rival"], "query", None, earlier)
+    assert rival.like == SAME
+    once = changed_draws(["mixed-same", "mixed-rival"], "query", None, draws("random"))
+    assert [draw.like for draw in once] == ["random", SAME]
+
+
+def test_tasks_that_there_are_not_are_refused() -> None:
+    with pytest.raises(InputError, match="nothing was evaluated yet that could be changed"):
+        changed_draws(["blur"], "query", None, [])
+    with pytest.raises(InputError, match="of: no tasks of sampler 'randm' were evaluated: did you mean 'random'"):
+        changed_draws(["blur"], "query", "randm", draws("random"))
+    with pytest.raises(UnknownName, match="unknown change 'blurr': did you mean 'blur'"):
+        changed_draws(["blurr"], "query", None, draws("random"))
+    (found,) = changed_draws(["blur"], "query", "hardest", draws("random", "hardest(effort='high')"))
+    assert found.like == "hardest(effort='high')"
+
+
+@pytest.mark.parametrize("spelling", ["random", "hardest(effort='high')", "no-such-name", 3, None])
+def test_only_names_of_changes_are_taken_for_changes(spelling: object) -> None:
+    require_no_change(spelling)
+
+
+def test_the_name_of_a_change_says_which_sampler_applies_it() -> None:
+    message = r"""unknown sampler 'blur': it is a change, "changed\(change='blur\(severity=5\)'\)"$"""
+    with pytest.raises(InputError, match=message):
+        require_no_change("blur(severity=5)")
