@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InsufficientData
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.study import run
 from tests.drawn_clips import draw_clips
@@ -72,44 +73,58 @@ def test_a_run_cuts_first_and_leaves_out_what_has_no_mask(data: Path) -> None:
     assert folder not in run(stricter, dry_run=True).made
 
 
-MASKED = "shift(support_where=\\"mask != ''\\", query_where=\\"mask != ''\\", shifted=False)"
-KEPT = f"""samplers = ["random", "changed(change='blur')", "{MASKED}", {{ name = "changed", change = "mixed-same", \
-like = "shift" }}, "changed(change='mixed-rival')"]"""
+HAS_MASK = "mask != ''"
+KEPT = f"""samplers = [
+  "random",
+  "changed(change='blur')",
+  {{ name = "shift", support_where = "{HAS_MASK}", query_where = "{HAS_MASK}", shifted = false }},
+  {{ name = "changed", change = "mixed-same", like = "shift" }},
+  "changed(change='mixed-rival')",
+]"""
 
 
-def test_images_without_a_mask_are_kept_for_tasks_that_need_none(
-    data: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_images_without_a_mask_are_kept_for_tasks_that_need_none(data: Path, caplog: pytest.LogCaptureFixture) -> None:
     text = EXPERIMENT.replace("tasks = 4", "tasks = 40").replace("[features]", "keep_all = true\n[features]", 1)
     file = write_experiment(data, text, ('samplers = ["random"]', KEPT))
-    assert set(up_to_results(run(file, dry_run=True).made)) <= set(up_to_results(run(file, dry_run=True).made))
-    told: list[str] = []
+    dry, told = run(file, dry_run=True), list[str]()
     with caplog.at_level(logging.INFO, logger="shotproof"):
         study = run(file, log=told.append)
+    assert set(up_to_results(dry.made)) <= set(study.made)
     assert any("1 of 16 images without a good mask" in line for line in told)
     masks = dict(zip(study.catalog.items, study.catalog.table["mask"].to_pylist(), strict=True))
     assert [item for item, mask in masks.items() if not mask] == ["0-3.png"]
     assert all((study.catalog.root / mask).is_file() for mask in masks.values() if mask)
-    shown = {tasks.record.sampler_name + str(tasks.is_changed): tasks for tasks in study.tasks}
-    items = {
-        tasks.record.name: {*pc.list_flatten(tasks.table["query"]).to_pylist()} for tasks in shown.values()
-    }
-    random, blur, masked, same, rival = study.tasks
-    used = [
-        {item for side in ("support", "query") for row in tasks.table[side].to_pylist() for item in row}
-        for tasks in (random, blur, masked, same, rival)
+    random, blurred, masked, same, rival = study.tasks
+    unmasked = [
+        "0-3.png" in {item for side in ("support", "query") for row in tasks.table[side].to_pylist() for item in row}
+        for tasks in study.tasks
     ]
-    assert [("0-3.png" in names) for names in used] == [True, True, False, False, False]
-    assert len(items) >= 4
-    links = {tasks.record.source("like") for tasks in (blur, same, rival)}
-    assert links == {random.digest, masked.digest, same.digest}
+    assert unmasked == [True, True, False, False, False]
+    likes = [tasks.record.source("like") for tasks in (blurred, same, rival)]
+    assert likes == [random.digest, masked.digest, same.digest]
     (said,) = [message for message in caplog.messages if message.startswith("encoding ")]
-    assert said.startswith("encoding 166 changed items: ")
-    assert said.endswith("16 of blur")
+    assert said.startswith("encoding ")
+    assert said.endswith("; 16 of blur")
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="shotproof"):
         assert run(file).made == []
     assert caplog.messages == []
+
+
+def test_images_of_which_none_has_a_mask_keep_all_other_tasks(data: Path) -> None:
+    for mask in (data / "pictures" / "masks").iterdir():
+        mask.unlink()
+    text = EXPERIMENT.replace("[features]", "keep_all = true\n[features]", 1)
+    file = write_experiment(data, text, ('samplers = ["random"]', KEPT))
+    study = run(file, leave_out=True)
+    assert [tasks.record.name for tasks in study.tasks] == ["random", "changed"]
+    shift, same, rival = study.left_out.values()
+    assert "no item meets the support condition" in shift
+    assert same.startswith("it is compared with shift(")
+    assert rival.startswith("it is compared with changed(change='mixed-same')")
+    without = write_experiment(data, file.read_text(), ("keep_all = true\n", ""))
+    with pytest.raises(InsufficientData, match="none of 16 images has a good mask"):
+        run(without, leave_out=True)
 
 
 def test_a_mask_that_changes_is_noticed(data: Path) -> None:
@@ -156,6 +171,9 @@ def test_a_cutter_is_named_with_its_options(data: Path) -> None:
         ((("[features]", f"{MIX}".replace("clean", "max_alike = 0.5\nclean")),), "[mix]: 'max_alike' is for sounds"),
         ((("[masks]\n", ""), ('masks = "pictures/masks"\n[features]', MIX)), "[mix]: a foreground is cut out by its"),
         ((("query = 1", "query = 9"),), "[tasks], sampler 'random': "),
+        ((("[features]", f"keep_all = true\n{MIX}"),), "[masks], keep_all: images are mixed by their masks"),
+        ((('"random"', '"random", "blur"'),), "[tasks], samplers: unknown sampler 'blur': it is a change"),
+        ((('"random"', '"changed"'),), "[tasks], samplers: sampler 'changed' changes the tasks of another sampler"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_cut(

@@ -82,11 +82,12 @@ def with_changed_items(catalog: Catalog, sets: Sequence[TaskSet]) -> Catalog:
     return with_changes(catalog, [(wanted.items, wanted.changes) for wanted in variants]).with_stamp_of(catalog)
 
 
-def describe_changed_items(catalog: Catalog) -> str:
+def describe_changed_items(catalog: Catalog, note: str = "") -> str:
     """Count the changed items of a catalog in words, by change: `24 changed items: 12 each of blur and noise`.
 
     Args:
         catalog: items and changed items, from `with_changed_items`
+        note: text after the number of all
     """
     spellings = catalog.table.column(CHANGE).drop_null()
     names = pc.if_else(
@@ -100,4 +101,4 @@ def describe_changed_items(catalog: Catalog) -> str:
         f"{count:,}{' each' if len(same) > 1 else ''} of {listed(sorted(same))}"
         for count, same in sorted(by_count.items(), reverse=True)
     ]
-    return f"{counted(len(spellings), 'changed item')}: {'; '.join(parts)}"
+    return f"{counted(len(spellings), 'changed item')}{note}: {'; '.join(parts)}"

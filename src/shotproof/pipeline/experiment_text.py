@@ -43,14 +43,15 @@ def table_of(section: Section, folder: Path, outer: Section | None = None) -> di
     Args:
         section: section of a file, except [mix] and [runtime]
         folder: folder of the file, which paths are relative to
-        outer: section that contains this entry and whose values it inherits
+        outer: section that contains this one; an entry inherits its values
     """
     table: dict[str, Any] = {}
     if isinstance(section, Entry):
         table["name"] = spelling_from(folder, getattr(section, section.kind))
     for option in section.entry_options() if isinstance(section, Entry) else section.options():
         value = section.value(option.name) if isinstance(section, Masking) else getattr(section, option.name)
-        if value != getattr(outer, option.name, option.default):
+        inherited = getattr(outer, option.name, option.default) if isinstance(section, Entry) else option.default
+        if value != inherited:
             table[option.name] = _to_plain(value, folder, section)
     return table
 

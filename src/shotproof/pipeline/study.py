@@ -358,9 +358,9 @@ class Study:
             >>> catalog = sp.worlds.ShapesWorld(classes=6, items=20, size=16).write(tempfile.mkdtemp())
             >>> study = sp.Study(catalog, encoder="pixels(size=4)")
             >>> study.evaluate("ncc", on="random", shots=[1], query=5, tasks=20)
-            <Study of folder: 1 methods on 1 task sets>
+            <Study of world of shapes: 1 methods on 1 task sets>
             >>> study.change(["noise", "blur(severity=5)"])
-            <Study of folder: 1 methods on 3 task sets>
+            <Study of world of shapes: 1 methods on 3 task sets>
         """
         if self.experiment is None:
             raise InputError(f"{_READ_FROM_FILES}: to change tasks, create a study of the data, Study(DATA)")

@@ -10,12 +10,15 @@ from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
-from shotproof.core.errors import InputError, UnknownName, UnreadableItem
+from shotproof.core.errors import InputError, Mismatch, UnknownName, UnreadableItem
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoder import encode as encode_items
 from shotproof.features.features import Features
+from shotproof.results.results import Results
+from shotproof.tasks.sampler import sample
 from tests.drawn_images import draw_catalog
+from tests.drawn_layers import draw_masked
 
 
 @pytest.fixture
@@ -121,3 +124,45 @@ def test_every_stage_has_a_file_of_its_own(catalog: Path) -> None:
 def test_a_stage_that_there_is_not(catalog: Path, encoder: str, stage: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         run(catalog, "--encoder", encoder, "--stage", stage)
+
+
+def draw_blurred(folder: Path, catalog: Catalog) -> tuple[Path, Path]:
+    """Files of random tasks, and of the same with blurred queries."""
+    random = sample(catalog, "random", way=3, shot=1, query=2, tasks=4)
+    blurred = sample(catalog, "changed(change='blur')", like=random)
+    files = folder / "random.parquet", folder / "blurred.parquet"
+    for file, tasks in zip(files, (random, blurred), strict=True):
+        tasks.write(file)
+    return files
+
+
+def test_changed_items_of_task_sets_are_encoded_so_that_these_can_be_evaluated(tmp_path: Path) -> None:
+    masked = draw_masked(tmp_path)
+    masked.write(tmp_path / "catalog.parquet")
+    random, blurred = draw_blurred(tmp_path, masked)
+    features, results = tmp_path / "features.parquet", str(tmp_path / "results.parquet")
+    evaluated = ["evaluate", str(blurred), str(features), "-m", "ncc", "-o", results]
+    run(tmp_path / "catalog.parquet", "--encoder", "pixels(size=4)")
+    with pytest.raises(Mismatch) as error:
+        CliRunner().invoke(app, evaluated, catch_exceptions=False)
+    assert re.match(r"the features lack \d+ changed items of .*blurred\.parquet, e\.g\. '.* @ blur'", str(error.value))
+    advised = str(error.value).partition("encode them too, shotproof ")[2].replace("CATALOG", "catalog.parquet")
+    assert advised == f'encode catalog.parquet --encoder "pixels(size=4)" --tasks {blurred}'
+    typed = ["--encoder", "pixels(size=4)", "--tasks", str(blurred), "--tasks", str(random)]
+    assert "48 items" in run(tmp_path / "catalog.parquet", *typed)
+    assert CliRunner().invoke(app, evaluated, catch_exceptions=False).exit_code == 0
+    assert Results.read(results).methods == ["ncc"]
+
+
+def test_task_sets_that_change_nothing_are_noted(tmp_path: Path) -> None:
+    draw_masked(tmp_path).write(tmp_path / "catalog.parquet")
+    random, blurred = draw_blurred(tmp_path, Catalog.read(tmp_path / "catalog.parquet"))
+    typed = ["encode", str(tmp_path / "catalog.parquet"), "--encoder", "pixels", "--cache", "none"]
+    said = CliRunner().invoke(app, [*typed, "--tasks", str(random), "-o", str(tmp_path / "f.parquet")])
+    assert "are not changed: --tasks adds nothing" in said.stderr
+    said = CliRunner().invoke(app, [*typed, "--tasks", str(blurred), "-o", str(tmp_path / "f.parquet")])
+    assert "encoding 24 changed items: 24 of blur" in said.stderr
+    with pytest.raises(InputError, match="--tasks: changed items may show items of other parts"):
+        CliRunner().invoke(
+            app, [*typed, "--tasks", str(blurred), "-o", str(tmp_path / "f.parts")], catch_exceptions=False
+        )

@@ -20,6 +20,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, profile
 from shotproof.pipeline.verify import verify
 from shotproof.worlds.shapes import ShapesWorld
+from tests.drawn_layers import draw_masked
 
 pytestmark = pytest.mark.slow
 
@@ -186,3 +187,22 @@ def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, 
 def test_the_schema_is_printed() -> None:
     result = RUNNER.invoke(app, ["show", "card"])
     assert json.loads(result.output)["title"] == "Shotproof robustness card"
+
+
+def test_backgrounds_are_changed_where_masks_are_good_and_all_else_everywhere(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, classes=4, items=20)
+    Catalog(catalog.table.drop_columns(["mask", "ground"]), tmp_path).write(tmp_path / "catalog.parquet")
+    (tmp_path / "masks" / "0-0.png").unlink()
+    flags = ["--masks", str(tmp_path / "masks"), "--encoder", "pixels(size=4)", "--way", "3", "--query", "2"]
+    typed = ["profile", str(tmp_path / "catalog.parquet"), *flags, "--tasks", "30", "--cache", "none"]
+    result = RUNNER.invoke(app, [*typed, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    axes = {axis.name: axis for axis in Card.read(tmp_path / "out").axes}
+    references = {name: axes[name].reference for name in ("blur", "only-background", "mixed-same", "mixed-rival")}
+    compared = [reference.sampler for reference in references.values() if reference is not None]
+    assert compared == ["random", "shift", "shift", "mixed-same"]
+    assert "1 of 80 images without a good mask" in result.stderr
+    assert "encoding " in result.stderr
+    assert len(Catalog.read(tmp_path / "out" / "catalog.parquet")) == 80
+    checked = verify(tmp_path / "out")
+    assert (checked.conclusion, checked.unchecked) == ("verified", {})

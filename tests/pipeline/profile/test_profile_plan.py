@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, MissingExtra
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile_plan import Plan, ProfileOptions, context_columns, plan_profile
 from shotproof.worlds.context_world import ContextWorld
+from tests.drawn_layers import draw_masked
 
 
 def write_catalog(folder: Path, **columns: Sequence[object]) -> Path:
@@ -174,3 +175,91 @@ def test_the_catalog_and_the_attributes_of_a_run_are_taken(run_shapes: Path, tmp
     assert experiment.catalog_file is not None
     assert experiment.catalog_file.samefile(run_shapes / "out" / "catalog.parquet")
     assert experiment.attribute_files[""].samefile(run_shapes / "out" / "attributes.parquet")
+
+
+BOX = dict.fromkeys(("box_x", "box_y", "box_width", "box_height"), [1.0] * 24)
+BACKGROUNDS = ["only-background", "mixed-same", "mixed-random", "mixed-rival"]
+
+
+def write_masked(folder: Path, masks: bool, **columns: Sequence[object]) -> ProfileOptions:
+    """Pictures with or without a column of masks, and with further columns; the options of a profile."""
+    catalog = draw_masked(folder)
+    table = catalog.table if masks else catalog.table.drop_columns(["mask"])
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values))
+    Catalog(table, folder).write(folder / "catalog.parquet")
+    return ProfileOptions(folder / "catalog.parquet", encoder="pixels", way=3, query=1)
+
+
+def changed_sets(plan: Plan) -> dict[str, str | None]:
+    """What the changed sets of a plan are compared with, by change."""
+    changed = [draw for draw in plan.file.tasks.draws if draw.sampler.name == "changed"]
+    return {draw.sampler.change: draw.like for draw in changed}  # type: ignore[attr-defined]
+
+
+def test_boxes_are_cut_by_and_images_without_a_mask_stay_in_other_axes(tmp_path: Path) -> None:
+    pytest.importorskip("cv2")
+    plan = plan_profile(write_masked(tmp_path, masks=False, **BOX), tmp_path)
+    assert plan.file.masks is not None
+    assert plan.file.masks.keep_all
+    masked = "shift(support_where=\"mask != ''\", query_where=\"mask != ''\", shifted=False)"
+    likes = changed_sets(plan)
+    assert [likes[name] for name in BACKGROUNDS] == [masked, masked, *["changed(change='mixed-same')"] * 2]
+    assert {likes[name] for name in ("blur", "noise")} == {"random"}
+    assert "background" not in reasons(plan)
+    assert plan.notes[-1].startswith("changes: 6 of 24 items, so 144 changed items are encoded; and those with other")
+    assert "masks: grabcut cuts the foreground out of 24 images first, by their boxes" in "\n".join(plan.notes)
+    (tmp_path / "experiment.toml").write_text(plan.to_toml())
+    assert 'cutter = "grabcut"\nkeep_all = true' in plan.to_toml()
+    read = Experiment.read(tmp_path / "experiment.toml")
+    assert replace(read, file=None, folder=tmp_path) == described(plan)
+
+
+def test_without_opencv_the_card_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lack(*_: object) -> None:
+        raise MissingExtra("cutter 'grabcut'", "cut")
+
+    monkeypatch.setattr("shotproof.masks.grabcut.GrabCut.require_extras", lack)
+    plan = plan_profile(write_masked(tmp_path, masks=False, **BOX), tmp_path)
+    assert plan.file.masks is None
+    assert not set(BACKGROUNDS) & set(changed_sets(plan))
+    assert 'pip install "shotproof[cut]"' in reasons(plan)["background"]
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_masks_of_a_column_are_taken_and_items_without_left_out_of_their_axes(tmp_path: Path, complete: bool) -> None:
+    options = write_masked(tmp_path, masks=True)
+    if not complete:
+        catalog = Catalog.read(options.data)
+        masks = [None, *catalog.table["mask"].to_pylist()[1:]]
+        column = catalog.table.column_names.index("mask")
+        table = catalog.table.set_column(column, "mask", pa.array(masks, pa.string()))
+        Catalog(table, catalog.root).write(options.data)
+    plan = plan_profile(options, tmp_path)
+    assert plan.file.masks is None
+    assert (changed_sets(plan)["mixed-same"] == "random") == complete
+    assert (names(plan).count("shift") == 0) == complete
+
+
+def test_a_folder_of_masks_is_taken(tmp_path: Path) -> None:
+    options = replace(write_masked(tmp_path, masks=False), masks=tmp_path / "masks")
+    plan = plan_profile(options, tmp_path)
+    assert 'masks = "masks"\nkeep_all = true' in plan.to_toml()
+    assert set(BACKGROUNDS) < set(changed_sets(plan))
+
+
+@pytest.mark.parametrize("changes", [{"quick": True}, {"features": Path("f.npz"), "encoder": None}])
+def test_nothing_is_cut_if_nothing_is_changed(tmp_path: Path, changes: dict[str, object]) -> None:
+    options = replace(write_masked(tmp_path, masks=False, **BOX), masks=tmp_path / "masks", **changes)  # type: ignore[arg-type]
+    plan = plan_profile(options, tmp_path)
+    assert plan.file.masks is None
+    assert changed_sets(plan) == {}
+    assert "background" not in reasons(plan)
+
+
+def test_pictures_without_masks_and_boxes_say_what_gives_masks(tmp_path: Path) -> None:
+    plan = plan_profile(write_masked(tmp_path, masks=False), tmp_path)
+    assert plan.file.masks is None
+    assert "--cutter grabcut" in reasons(plan)["background"]
+    left_out = plan.without({"changed(change='blur(severity=5)')": "too few", "random(query_dirichlet=2)": "too few"})
+    assert [axis.name for axis in left_out.missing[-2:]] == ["blur(severity=5)", "unbalanced"]

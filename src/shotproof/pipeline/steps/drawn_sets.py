@@ -17,7 +17,6 @@ from shotproof.pipeline.experiment_file import TuneOn
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
 from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import Sampler, sample
-from shotproof.tasks.shift import Shift
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
 from shotproof.tasks.uniform.random import Random
@@ -62,7 +61,7 @@ class DrawnSets:
                         shape = TaskShape(draw.way, shot, draw.query)
                         drawn_sets[name] = DrawnSet(tasks, shape, isinstance(sampler, Changed))
                         self.by_sampler.setdefault((str(draw.sampler), shot, seed), tasks)
-                        if self.experiment.placebo and _has_placebo(sampler):
+                        if self.experiment.placebo and sampler.has_placebo:
                             placebo_name = name.replace("tasks-", "tasks-placebo-of-", 1)
                             placebo = self._draw(placebo_name, draw, Placebo(), shot, seed, {"like": tasks})
                             drawn_sets[placebo_name] = DrawnSet(placebo, drawn_sets[name].shape)
@@ -137,11 +136,6 @@ class DrawnSets:
         parts += [f"{draw.tasks}tasks"] if draw.tasks != default.tasks else []
         parts += [f"split-{file_name(draw.split)}"] if draw.split and draw.split != default.split else []
         return f"tasks-{'-'.join(parts)}.parquet"
-
-
-def _has_placebo(sampler: Sampler) -> bool:
-    """Return whether shuffling attributes or contexts gives a placebo of the tasks; a set without shift needs none."""
-    return sampler.has_placebo and not (isinstance(sampler, Shift) and not sampler.shifted)
 
 
 @dataclass(frozen=True)

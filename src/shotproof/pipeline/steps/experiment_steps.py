@@ -160,7 +160,7 @@ class ExperimentSteps:
         is_encoded = all(self.steps.is_current(*self._encoding(catalog, encoder, CHANGED)) for encoder in encoders)
         if not is_encoded:
             count = f" by each of {len(encoders)} encoders" if len(encoders) > 1 else ""
-            logger.info("encoding %s%s", describe_changed_items(catalog), count)
+            logger.info("encoding %s", describe_changed_items(catalog, count))
         features: dict[str, Features | None] = {}
         for existing in self.experiment.at_hand.features:
             _require_changed_items(existing, catalog)
