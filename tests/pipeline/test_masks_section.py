@@ -6,9 +6,10 @@ import logging
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InsufficientData
+from shotproof.core.errors import InsufficientData, UnreadableItem
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.study import run
 from tests.drawn_clips import draw_clips
@@ -181,3 +182,23 @@ def test_what_cannot_be_is_refused_before_anything_is_cut(
 ) -> None:
     draw_clips(data / "sounds", 2).write(data / "sounds.parquet")
     assert_refused(write_experiment(data, EXPERIMENT, *changes), message)
+
+
+def test_bad_masks_of_a_catalog_are_named_or_left_out_if_backgrounds_are_shown(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path / "pictures", items=4)
+    catalog.write(tmp_path / "catalog.parquet")
+    mask = tmp_path / "pictures" / "masks" / "0-3.png"
+    with Image.open(mask) as image:
+        empty = Image.new("L", image.size)
+    empty.save(mask)
+    without_section = ('[masks]\nmasks = "pictures/masks"\n', "")
+    with pytest.raises(UnreadableItem, match=r"1 mask of 16 images cannot be used: mask .*0-3\.png is empty"):
+        run(write_experiment(tmp_path, EXPERIMENT, without_section, ('samplers = ["random"]', CHANGED)))
+    skip = ("[features]", '[features]\non_error = "skip"')
+    file = write_experiment(tmp_path, EXPERIMENT, without_section, skip, ('samplers = ["random"]', CHANGED))
+    study = run(file)
+    assert len(study.catalog) == 15
+    assert not any("0-3.png" in str(tasks.table.to_pylist()) for tasks in study.tasks)
+    assert run(file).made == []
+    blurred = write_experiment(tmp_path, file.read_text(), ("mixed-rival", "blur"))
+    assert len(run(blurred).catalog) == 16

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 # Columns that a catalog needs so that its items can be taken apart, by medium, and what gives them.
 LAYER_COLUMNS = {"image": (MASK,), "sound": MIXTURE_COLUMNS}
-LAYERS = {medium: columns[-1] for medium, columns in LAYER_COLUMNS.items()}
 LAYERS_HINT = (
     "images need masks (a column 'mask', or `shotproof mix CATALOG --cutter grabcut`, which cuts them out) and sounds "
     "need to be mixtures (`shotproof mix CATALOG --mapping FILE`)"

@@ -248,7 +248,7 @@ class Features(Tabular):
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Return the row of each item. An item without a feature is an error that names it."""
-        hint = ": were they made from another catalog? sp.encode computes them again"
+        hint = ": were they made from another catalog? sp.encode computes them, those of changed items with tasks=[...]"
         return find_rows(items, self.table.column("item"), "the features lack", hint)
 
     def __len__(self) -> int:

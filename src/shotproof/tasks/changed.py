@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import changed_names
-from shotproof.changes.change import BackgroundChange, changes
+from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.records import Meta
@@ -81,6 +81,11 @@ class Changed(Sampler):
             )
 
     @property
+    def made_change(self) -> Change:
+        """Return the change."""
+        return changes.make(self.change)
+
+    @property
     def sides(self) -> tuple[str, ...]:
         """Return the sides whose items are changed."""
         return SIDES if self.side == "both" else (self.side,)
@@ -139,7 +144,7 @@ class BoundChanged(BoundSampler[Changed]):
 
     def __init__(self, sampler: Changed, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        self.change = changes.make(sampler.change)
+        self.change = sampler.made_change
         self.change.require_medium(inputs.catalog.medium)
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
         self.plates = None

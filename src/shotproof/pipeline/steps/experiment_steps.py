@@ -22,9 +22,12 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import Reader, detect
 from shotproof.attributes.detectors.photometric import PhotometricDetector
-from shotproof.catalog.catalog import CHANGE, Catalog
+from shotproof.catalog import item_files
+from shotproof.catalog.catalog import CHANGE, MASK, Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
+from shotproof.catalog.usable_masks import with_usable_masks
+from shotproof.changes.change import BackgroundChange
 from shotproof.comparison.numbers import listed
 from shotproof.core.errors import InputError, InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
@@ -53,6 +56,7 @@ from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
 from shotproof.pipeline.steps.reporting_runtime import ReportingRuntime
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, stamp
+from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -118,7 +122,7 @@ class ExperimentSteps:
                 existing.name: existing for existing in self.experiment.at_hand.features
             }
             features |= {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
-            catalog = self._drop_unreadable(catalog, features)
+            catalog = self._drop_bad_masks(self._drop_unreadable(catalog, features))
         with self.steps.stage("tasks"):
             tasks = self._draw(DrawnSets(self.experiment, self.steps, catalog, attributes, features))
         data = changed = EncodedData(catalog, features)
@@ -450,6 +454,25 @@ class ExperimentSteps:
         written = self.steps.step(Catalog, "catalog-readable.parquet", [catalog, skipped], None, lambda: readable)
         return readable if written is None else written
 
+    def _drop_bad_masks(self, catalog: Catalog) -> Catalog:
+        """Return the catalog without the images whose masks cannot be used, if tasks show other backgrounds.
+
+        Masks that the experiment cut itself were checked then.
+        """
+        shown = [draw.sampler.made_change for draw in self.experiment.draws if isinstance(draw.sampler, Changed)]
+        is_needed = any(isinstance(change, BackgroundChange) for change in shown)
+        if self.experiment.masks is not None or not is_needed or MASK not in catalog.table.column_names:
+            return catalog
+        on_error = self.experiment.on_error
+        written = self.steps.step(
+            Catalog,
+            "catalog-masks.parquet",
+            [catalog, catalog.stamp],
+            on_error,
+            lambda: with_usable_masks(catalog, on_error),
+        )
+        return catalog if written is None else written.with_stamp_of(catalog)
+
 
 def _require_changed_items(features: Features, catalog: Catalog) -> None:
     """Raise InputError if existing features lack changed items of a catalog."""
@@ -508,11 +531,11 @@ MAX_LISTED = 10
 
 def unreadable_files(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
     """Return an error that lists unreadable files, and says how to continue without them."""
-    paths = dict(zip(catalog.items, catalog.paths, strict=True))
-    file_names = listed([os.path.normpath(paths[item]) for item in items], MAX_LISTED)
+    files = item_files.unreadable_files(catalog, items)
+    file_names = listed([os.path.normpath(file) for file in files], MAX_LISTED)
     return UnreadableItem(
-        f"{counted(len(items), 'file')} of {len(catalog):,} cannot be read: {file_names}; repair or remove them, or "
-        'leave them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
+        f"{counted(len(files), 'file')} of {counted(len(catalog), 'item')} cannot be read: {file_names}; repair or "
+        'remove them, or leave them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
     )
 
 
