@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any
 
 from shotproof.comparison.comparison import CONTEXT, Comparison
 from shotproof.comparison.notes import notes_on_design
@@ -18,7 +17,6 @@ from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import rank_correlation
 from shotproof.results.origin import Design
 from shotproof.stats.block import (
-    NOTHING_TO_LOSE,
     Block,
     ByTask,
     Concluded,
@@ -42,6 +40,7 @@ from shotproof.stats.evidence import (
     replicates_of,
 )
 from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.losses import LossContrast, terms_of
 from shotproof.stats.pairs import Conclusion, Pair, conclude
 from shotproof.stats.rows import classifier_rows, compared_pairs
 from shotproof.stats.triples import Triple, Triples
@@ -143,43 +142,29 @@ class _Builder:
 
     def loss(self, evidence: Evidence, index: int) -> Loss | None:
         """Measure the loss on a task set against its reference; None if no reference shares a classifier with it."""
-        indices = {replicates.label: position for position, replicates in enumerate(evidence.replicates)}
-        origins = {replicates.label: replicates.origin for replicates in evidence.replicates}
-        stressed = evidence.replicates[index]
-        first = _index_of(stressed.origin.reference(origins), indices)
-        axis = stressed.origin.axis
-        if first is None or axis is None:
+        contrast = LossContrast.of(evidence, index)
+        axis = evidence.replicates[index].origin.axis
+        if contrast is None or axis is None:
             return None
-        reference = evidence.replicates[first]
-        classifiers = [classifier for classifier in stressed.classifiers if classifier in reference.classifiers]
-        if not classifiers:
-            return None
-        gap = {first: 1.0, index: -1.0}
-        # If no attribute or context decides the reference, it is its own placebo.
-        has_placebo = reference.origin.has_placebo
-        first_placebo = _index_of(reference.origin.placebo(origins), indices) if has_placebo else first
-        second_placebo = _index_of(stressed.origin.placebo(origins), indices)
-        placebo, lost = None, gap
-        placebos = [
-            evidence.replicates[position] for position in (first_placebo, second_placebo) if position is not None
-        ]
-        # Some classifiers with a placebo and some without could not be compared.
-        everywhere = all(classifier in other.classifiers for other in placebos for classifier in classifiers)
-        if first_placebo is not None and second_placebo is not None and everywhere:
-            placebo = {first_placebo: 1.0, second_placebo: -1.0}
-            lost = {position: weight for position, weight in _minus(gap, placebo).items() if weight}
-        sides = [first, index]
-        gap_group = self.group(evidence, sides, partial(_linear, gap), "gap")
+        reference, lost = evidence.replicates[contrast.reference], contrast.lost
+        sides = [contrast.reference, index]
+        gap_group = self.group(evidence, sides, partial(_linear, contrast.gap), "gap")
         placebo_group, excess = None, None
-        if placebo is not None:
-            placebo_group = self.group(evidence, [*sides, *placebo], partial(_linear, placebo), "placebo")
+        if contrast.placebo is not None:
+            placebo_group = self.group(
+                evidence, [*sides, *contrast.placebo], partial(_linear, contrast.placebo), "placebo"
+            )
             excess = self.group(evidence, [*sides, *lost], partial(_linear, lost), "excess")
+
+        def skill_lost(classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
+            return contrast.skill_lost(evidence, classifier, metric, covers, self.level)
+
         return Loss(
             axis,
             gap_group,
             placebo_group,
             excess,
-            self.group(evidence, [*sides, *lost], partial(self._skill, evidence, first, lost), "skill_lost"),
+            self.group(evidence, [*sides, *lost], skill_lost, "skill_lost"),
             {metric: reference.chance(metric) for metric in METRICS},
             {
                 (metric, covers): self._unconcluded(evidence, excess or gap_group, lost, metric, covers)
@@ -266,7 +251,7 @@ class _Builder:
             triples = []
             for closed, opened in zip(pairs[metric, "sampler"], pairs[metric, DEPLETION], strict=True):
                 a, b = closed.a, closed.b
-                terms = add_terms((_terms({index: 1.0}, a, metric), 1.0), (_terms({index: 1.0}, b, metric), -1.0))
+                terms = add_terms((terms_of({index: 1.0}, a, metric), 1.0), (terms_of({index: 1.0}, b, metric), -1.0))
                 at_best = None
                 if best is not None:
                     at_best = self._paired(Estimate.over_tasks(best[a][metric] - best[b][metric]))
@@ -281,29 +266,6 @@ class _Builder:
     def _paired(self, difference: Estimate) -> Conclusion:
         return conclude([difference], self.level, correct=False)[0]
 
-    def _skill(
-        self,
-        evidence: Evidence,
-        first: int,
-        lost: Mapping[int, float],
-        classifier: Classifier,
-        metric: Metric,
-        covers: Covers,
-    ) -> Combination:
-        """Combine into the share of the accuracy above chance on the reference that is lost, in percent."""
-        chance = evidence.replicates[first].chance(metric)
-        reference_terms = _terms({first: 1.0}, classifier, metric)
-        reference = evidence.estimate(covers, reference_terms)
-        interval = reference.interval(covers, self.level)
-        above = reference.mean - chance
-        # If there is no interval (all tasks alike, or it is not available), the mean decides.
-        if min(above, above if interval.refused else interval.low - chance) <= 0:
-            label = evidence.replicates[first].label
-            return Combination({}, refused=f"{NOTHING_TO_LOSE}: at chance on {label} tasks")
-        terms = _terms(lost, classifier, metric)
-        share = (evidence.mean(terms) - evidence.chance(lost, metric)) / above
-        return Combination(add_terms((terms, 100 / above), (reference_terms, -100 * share / above)), 100 * share)
-
     def _unconcluded(
         self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
     ) -> dict[Classifier, Concluded]:
@@ -314,22 +276,14 @@ class _Builder:
         lost_by_chance = evidence.chance(lost, metric)
         unconcluded = {}
         for row in group.rows:
-            terms = _terms(lost, row.classifier, metric)
+            terms = terms_of(lost, row.classifier, metric)
             estimate = evidence.estimate(covers, terms).less(lost_by_chance)
             unconcluded[row.classifier] = Concluded(estimate.interval(covers, self.level, evidence.over_tasks(terms)))
         return unconcluded
 
 
-def _index_of(label: str | None, indices: Mapping[str, int]) -> int | None:
-    return None if label is None else indices.get(label)
-
-
 def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
-    return Combination(_terms(contrast, classifier, metric))
-
-
-def _minus(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:
-    return {index: first.get(index, 0.0) - second.get(index, 0.0) for index in dict.fromkeys([*first, *second])}
+    return Combination(terms_of(contrast, classifier, metric))
 
 
 def _differences(
@@ -337,10 +291,6 @@ def _differences(
 ) -> dict[tuple[Classifier, Classifier], Estimate]:
     combined = {classifier: combine(classifier, metric, covers) for classifier in classifiers}
     return {(a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)}
-
-
-def _terms(contrast: Mapping[int, float], classifier: Classifier, metric: Metric) -> dict[Any, float]:
-    return {(index, classifier, metric): weight for index, weight in contrast.items()}
 
 
 def _by_seed(sets: Sequence[Replicates], classifier: Classifier, metric: Metric) -> dict[int | None, float]:
