@@ -1,4 +1,4 @@
-"""Is the measurement right? What gap do tasks measure on encoders that lean on the context to a known share?
+"""Is the measurement right? What gap do tasks measure on encoders that rely on the context to a known share?
 
 The gap must be zero at share 0 and rise with the share. Every dial seed draws the codes and the noise of all items
 anew, so the readings of the seeds are independent given the tasks, and an interval over seeds needs no more than that.
@@ -61,7 +61,7 @@ def calibrate(
         catalog: of a world that the dial encoder can encode
         random, biased: two task sets of it
         methods: those whose worst-class accuracy is measured
-        shares: how far the encoders lean on the context
+        shares: how far the encoders rely on the context
         seeds: how many encoders per share
         runtime: the runtime to compute with; None for the current one
     """

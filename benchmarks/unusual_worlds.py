@@ -130,8 +130,8 @@ WORLDS = [
     UnusualWorld("unequal classes", sizes=(40, 110)),
     UnusualWorld("few items", sizes=(32, 32)),
     UnusualWorld("few items, heavy tails", "t4", sizes=(32, 32)),
-    UnusualWorld("near-duplicates, told", sizes=(80, 80), per_source=2),
-    UnusualWorld("near-duplicates, not told", sizes=(80, 80), per_source=2, known_sources=False),
+    UnusualWorld("near-duplicates, declared", sizes=(80, 80), per_source=2),
+    UnusualWorld("near-duplicates, not declared", sizes=(80, 80), per_source=2, known_sources=False),
 ]
 
 Measured = dict[tuple[str, str], tuple[float, Interval]]  # by estimate and kind: the truth, and the interval

@@ -4,9 +4,9 @@
 
 Each world is Gaussian classes whose items hold words that move their features. In a null world the words (or contexts)
 are shuffled within classes, so there is nothing to rely on; in a planted one they are as drawn. A classifier is then
-compared as a user would do it, by `compare` on all files. A verdict that it leans on them (or gains) is wrong in a null
-world; that it leans on them is right in a planted one. The table also has the statement of earlier versions, which was
-read from the gap with its `sampler` interval.
+compared as a user would do it, by `compare` on all files. A verdict that it relies on them (or gains) is wrong in a
+null world; that it relies on them is right in a planted one. The table also has the statement of earlier versions,
+which was read from the gap with its `sampler` interval.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ITEMS, WORDS, QUERIES = (
 
 @dataclass(frozen=True)
 class Statement:
-    """Statement about one world: `+` the classifier leans on the axis, `-` it gains, `0` neither is shown.
+    """Statement about one world: `+` the classifier relies on the axis, `-` it gains, `0` neither is shown.
 
     lost: in points, beyond the placebo; before: what the gap with its sampler interval says
     """

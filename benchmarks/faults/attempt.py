@@ -96,7 +96,7 @@ def attempt_without_a_worker(command: Command, folder: Path, kill_after: float) 
 
 
 def _ends_within(seconds: float, process: int) -> bool:
-    """Wait at most this long for a child to end; whoever waits for it later still gets its status."""
+    """Wait at most this long for a child to end; its status stays available to later waits."""
     ends = os.pidfd_open(process)
     try:
         return bool(select.select([ends], [], [], seconds)[0])

@@ -21,7 +21,7 @@ Path("shapes/masks").mkdir(exist_ok=True)
 
 
 def background_of(label: str, number: int) -> str:
-    """Three of four figures of a class are on its own background, the others on all in turn."""
+    """Return the background of a figure: its class's own for three of four, each in turn for the others."""
     return contexts[number // 4 % 6 if number % 4 == 0 else labels.index(label)]
 
 

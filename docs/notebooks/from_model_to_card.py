@@ -16,10 +16,10 @@ sp.train(trained, "protonet", backbone="conv64f", split="train", val_split=None,
 
 # %%
 world.write("animals", "test").write("animals.parquet")
-told = {"context_column": "background", "query": 8, "quick": True}
-made = sp.profile("animals.parquet", "card", model="animals.model", method="ncc", **told)
-print("\n".join(made.card.verdict))
-made
+options = {"context_column": "background", "query": 8, "quick": True}
+profile = sp.profile("animals.parquet", "card", model="animals.model", method="ncc", **options)
+print("\n".join(profile.card.verdict))
+profile
 
 # %% [markdown]
-# `card/card.html` is the page. In CI, `shotproof gate card/card.json --max-skill-lost 15` fails where a limit is conclusively broken.
+# `card/card.html` is the page. In CI, `shotproof gate card/card.json --max-skill-lost 15` fails if a limit is conclusively broken.

@@ -20,7 +20,7 @@ hard = sp.sample(catalog, "hardest", features=features, like=random, seed=0)
 
 # %%
 explained = sp.explain(hard, attributes, against=[random])
-[(one.attribute, round(explained.excess(one).mean, 1)) for one in explained.attributes[:5]]
+[(attribute.attribute, round(explained.excess(attribute).mean, 1)) for attribute in explained.attributes[:5]]
 
 # %% [markdown]
 # And what does it cost a classifier?

@@ -57,7 +57,7 @@ def test_changed_items_are_shown_as_the_classifier_saw_them(tmp_path: Path) -> N
     part = json.loads(site.content(f"data/{names.index('mixed-rival, 3-way 2-shot')}/tasks-0.json") or b"")
     rows = {name: row for name, row, _ in part["items"].values()}
     changed = {name for name in rows if "@ mixed-rival(" in name}
-    queries = run.of("mixed-rival").shown("query").to_pylist()
+    queries = run.of("mixed-rival").item_names("query").to_pylist()
     assert changed == set(queries)
     first = queries[0]
     before = run.catalog.items.index(first.partition(" @ ")[0])

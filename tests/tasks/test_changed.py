@@ -107,10 +107,10 @@ def test_classes_items_and_slots_are_those_of_the_other_set(change: str, side: s
         assert (spellings is not None) == (side in (name, "both"))
         items = pc.list_flatten(tasks.table.column(name)).to_pylist()
         if spellings is None:
-            assert tasks.shown(name).to_pylist() == items
+            assert tasks.item_names(name).to_pylist() == items
         else:
             expected = [f"{item} @ {text}" for item, text in zip(items, spellings.to_pylist(), strict=True)]
-            assert tasks.shown(name).to_pylist() == expected
+            assert tasks.item_names(name).to_pylist() == expected
 
 
 def test_the_change_is_spelled_in_full_whichever_way_it_was_typed() -> None:

@@ -38,10 +38,10 @@ def can_be_changed(catalog: Catalog, change: Change) -> BoolArray:
     """
     if not isinstance(change, BackgroundChange):
         return np.ones(len(catalog), bool)
-    can_be_taken_apart = has_layers(catalog)
-    if not can_be_taken_apart.any():
+    is_layered = has_layers(catalog)
+    if not is_layered.any():
         raise InputError(f"change '{change.name}' takes items apart, and none has a foreground: {LAYERS_HINT}")
-    return can_be_taken_apart
+    return is_layered
 
 
 def has_layers(catalog: Catalog) -> BoolArray:

@@ -47,8 +47,8 @@ def gate_json(gate: Gate, strict: bool = False) -> dict[str, Any]:
     """Return all checks as plain values."""
     checks = [
         {
-            **{"axis": check.axis, "what": check.quantity, "limit": check.limit, "outcome": check.outcome},
-            **{"told": check.sentence, "mean": None if math.isnan(check.interval.mean) else check.interval.mean},
+            **{"axis": check.axis, "quantity": check.quantity, "limit": check.limit, "outcome": check.outcome},
+            **{"sentence": check.sentence, "mean": None if math.isnan(check.interval.mean) else check.interval.mean},
             **{"interval": check.interval.bounds, "covers": check.interval.covers, "level": check.interval.level},
         }
         for check in gate.checks

@@ -123,7 +123,7 @@ class TaskArrays:
 
 def items_of(tasks: TaskSet) -> pa.ChunkedArray:
     """Concatenate the support items of all tasks, then their query items."""
-    columns = [tasks.shown(side) for side in SIDES]
+    columns = [tasks.item_names(side) for side in SIDES]
     return pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
 
 

@@ -158,7 +158,7 @@ def adapted(
     Args:
         net: network whose head maps vectors to the logits of a task's classes; its weights do not change
         support, labels: items [B, n, channels, height, width], and [B, n]
-        adapts: tells by name which parameters are adapted
+        adapts: selects by name which parameters are adapted
         steps: number of steps, each w - rate * gradient of the mean cross-entropy on the support set
         rate: learning rate
         first_order: use the first-order approximation, which treats gradients as constants

@@ -160,15 +160,15 @@ def _with_changed_items(catalogs: Sequence[Catalog], task_files: Sequence[Path])
     ]
 
 
-def _as_shown(answered: AnsweredTasks) -> AnsweredTasks:
+def _with_changed_names(answered: AnsweredTasks) -> AnsweredTasks:
     """Return tasks with their items named as they are shown to a classifier: with their changes."""
     tasks = answered.tasks
     table = tasks.table
     for side in SIDES:
         if tasks.changes(side) is not None:
             ends = pc.list_value_length(table.column(side)).to_numpy().cumsum()
-            shown = whole_column(tasks.shown(side))
-            column = pa.ListArray.from_arrays(pa.array([0, *ends], pa.int32()), shown)
+            names = whole_column(tasks.item_names(side))
+            column = pa.ListArray.from_arrays(pa.array([0, *ends], pa.int32()), names)
             table = table.set_column(table.column_names.index(side), side, column).drop_columns(change_column(side))
     return AnsweredTasks(TaskSet(table, tasks.record), answered.answers)
 
@@ -181,7 +181,7 @@ def _explore_set(
     place = next((index for index, candidate in enumerate(inputs.catalogs) if candidate is catalog), None)
     attributes = inputs.attributes_of(answered.tasks)
     if answered.tasks.is_changed:  # attributes were found in the items as they are
-        answered, attributes = _as_shown(answered), None
+        answered, attributes = _with_changed_names(answered), None
     explored = explored_tasks(answered, None if place is None else with_changed[place], attributes)
     column = answered.tasks.record.context_column or CONTEXT
     return ExploredSet(key, name, explored, place, column.replace("_", " ") if explored.context.names else None)

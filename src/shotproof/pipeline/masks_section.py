@@ -39,8 +39,8 @@ class Masking(Section):
         """Return the keys of the section: settings and thresholds, named as on the command line."""
         settings = [option for option in CutSettings.options() if option.name != "thresholds"]
         with_cutter = [replace(option, kind=Cutter) if option.name == "cutter" else option for option in settings]
-        own = [option for option in super().options() if option.name == "keep_all"]
-        return (*with_cutter, *own, *MaskThresholds.options())
+        section_options = [option for option in super().options() if option.name == "keep_all"]
+        return (*with_cutter, *section_options, *MaskThresholds.options())
 
     def value(self, name: str) -> Any:
         """Return the value of a key."""

@@ -98,16 +98,16 @@ class Plates:
         else:
             rows = iter([row]) if self.change.plates == "same" else self._rivals(table, row, seed)
             candidates = self._of_rows(table, rows, positions)
-        is_shown = self._is_shown(table, row, candidates, other_side)
-        drawback = 4 * (candidates < 0) + 2 * is_shown + ~self._is_in_data(candidates)
+        is_on_side = self._is_on_side(table, row, candidates, other_side)
+        drawback = 4 * (candidates < 0) + 2 * is_on_side + ~self._is_in_data(candidates)
         chosen = candidates[np.arange(len(items)), drawback.argmin(axis=1)]
         used, index = np.unique(chosen, return_inverse=True)
         return pa.array(self._spelled(used), pa.string()).take(pa.array(index.ravel()))
 
     def count_shown_twice(self, table: pa.Table, side: str, other_side: str) -> int:
         """Count the items of one side whose plate has a background that the other side of their task shows."""
-        plates = self._shown(table, side)[:, None]
-        return int(self._is_shown(table, _row_of_item(table, side), plates, other_side).sum())
+        plates = self._background_positions(table, side)[:, None]
+        return int(self._is_on_side(table, _row_of_item(table, side), plates, other_side).sum())
 
     def contexts_of_variants(self, table: pa.Table) -> IntArray:
         """Return the contexts that a class's backgrounds may be from in such tasks, as codes; -1 stands for any."""
@@ -132,9 +132,9 @@ class Plates:
         if self.change.plates == "random":
             candidates = self._of_any_class(positions)
         else:
-            own = self.pool.class_of[positions]
-            classes = [own] if self.change.plates == "same" else self._other_classes(own)
-            cells = [(of_class, np.full(len(own), context)) for of_class in classes for context in contexts]
+            own_classes = self.pool.class_of[positions]
+            classes = [own_classes] if self.change.plates == "same" else self._other_classes(own_classes)
+            cells = [(of_class, np.full(len(positions), context)) for of_class in classes for context in contexts]
             candidates = np.concatenate([self.of_class(positions, *cell) for cell in cells])
             positions = np.tile(positions, len(cells))
         row, column = np.nonzero(candidates >= 0)  # tasks with classes that have too few cannot be changed
@@ -224,9 +224,9 @@ class Plates:
         first, last = (np.searchsorted(of_members, self.backgrounds[positions], side) for side in ("left", "right"))
         counters = (_ANY, positions[:, None], np.arange(min(CANDIDATES["random"], fewest)))
         # Drawn among all items with other backgrounds: from its own background on, places move by as many as have it.
-        own = last - first
-        place = draws.distinct(draws.bits(self.change.seed, *counters), len(members) - own)
-        return members[place + np.where(place >= first[:, None], own[:, None], 0)]
+        same_background_count = last - first
+        place = draws.distinct(draws.bits(self.change.seed, *counters), len(members) - same_background_count)
+        return members[place + np.where(place >= first[:, None], same_background_count[:, None], 0)]
 
     def _rivals(self, table: pa.Table, row: IntArray, seed: int) -> Iterator[IntArray]:
         """Yield the row of another class of the task for each item, [items]: the chosen one, then the others."""
@@ -247,17 +247,17 @@ class Plates:
         differs = np.bincount(row, context != planted[row], minlength=len(table))
         return np.where(differs == 0, planted, -1)
 
-    def _other_classes(self, own: IntArray) -> list[IntArray]:
+    def _other_classes(self, own_classes: IntArray) -> list[IntArray]:
         """Return, for each step, another class for each item."""
         count = len(self.pool.classes)
-        return [(own + step) % count for step in range(1, count)]
+        return [(own_classes + step) % count for step in range(1, count)]
 
     def _is_in_data(self, candidates: IntArray) -> BoolArray:
         """Return whether each candidate is in the data that tasks are drawn from; -1 is not."""
         is_in_data: BoolArray = (candidates >= 0) & self.is_drawn[candidates]
         return is_in_data
 
-    def _is_shown(self, table: pa.Table, row: IntArray, candidates: IntArray, side: str | None) -> BoolArray:
+    def _is_on_side(self, table: pa.Table, row: IntArray, candidates: IntArray, side: str | None) -> BoolArray:
         """Return whether one side of the task shows the background of each candidate, [items, candidates].
 
         Args:
@@ -269,19 +269,20 @@ class Plates:
         if side is None:
             return np.zeros(candidates.shape, dtype=bool)
         task = table.column("task").to_numpy().astype(np.int64)
-        shown = self._shown(table, side)
-        of_side = (task[_row_of_item(table, side)] * len(self.backgrounds) + self.backgrounds[shown])[shown >= 0]
-        is_shown: BoolArray = np.isin(task[row, None] * len(self.backgrounds) + self.backgrounds[candidates], of_side)
-        return is_shown & (candidates >= 0)
+        positions = self._background_positions(table, side)
+        keys = task[_row_of_item(table, side)] * len(self.backgrounds) + self.backgrounds[positions]
+        of_side = keys[positions >= 0]
+        is_on_side: BoolArray = np.isin(task[row, None] * len(self.backgrounds) + self.backgrounds[candidates], of_side)
+        return is_on_side & (candidates >= 0)
 
-    def _shown(self, table: pa.Table, side: str) -> IntArray:
+    def _background_positions(self, table: pa.Table, side: str) -> IntArray:
         """Return where the backgrounds that one side shows are in the pool: of its plates, if it has any, [items]."""
         items = pc.list_flatten(table.column(side)).combine_chunks()
         name = change_column(side)
         if name in table.column_names:
             spelled = pc.list_flatten(table.column(name)).combine_chunks().dictionary_encode()
-            made = [changes.make(spelling) for spelling in spelled.dictionary.to_pylist()]
-            plates = [change.plate if isinstance(change, BackgroundChange) else None for change in made]
+            parsed_changes = [changes.make(spelling) for spelling in spelled.dictionary.to_pylist()]
+            plates = [change.plate if isinstance(change, BackgroundChange) else None for change in parsed_changes]
             items = pa.array(plates, pa.string()).take(spelled.indices)
         return self._find(items)
 

@@ -119,7 +119,7 @@ class TaskSet(Tabular):
         name = change_column(side)
         return pc.list_flatten(self.table.column(name)) if name in self.table.column_names else None
 
-    def shown(self, side: str) -> pa.ChunkedArray:
+    def item_names(self, side: str) -> pa.ChunkedArray:
         """Return the name of each item of one side, end to end, as features have it: with its change, if it has one."""
         items, changes = pc.list_flatten(self.table.column(side)), self.changes(side)
         if changes is None:

@@ -96,7 +96,8 @@ RECIPES: dict[str, Recipe] = {
         },
         with_one_shot={"leo": {"lr": 5e-4}, "renet": {"epochs": 100, "milestones": (60, 80)}},
     ),
-    # Neither paper gives schedules. These are LibFewShot's, which are also the objectives' defaults.
+    # MetaCoCo prints no schedules; SpurAudio adopts LibFewShot's training parameters. Both are LibFewShot's, which are
+    # also the objectives' defaults.
     "metacoco": Recipe(
         about="MetaCoCo: LibFewShot's settings at 84 pixels, for any objective",
         of_all={"size": 84},

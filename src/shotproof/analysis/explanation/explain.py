@@ -318,13 +318,13 @@ def explain_hardest(
         One explanation per group, each with its attributes.
     """
     return [
-        explain_by_material(hard, others, inputs, mismatch=mismatch, level=level, runtime=runtime)
+        explain_from_inputs(hard, others, inputs, mismatch=mismatch, level=level, runtime=runtime)
         for hard, *others in _matched_groups(inputs)
         if inputs.attributes_of(hard) is not None
     ]
 
 
-def explain_by_material(
+def explain_from_inputs(
     tasks: TaskSet,
     against: Sequence[TaskSet],
     inputs: Inputs,

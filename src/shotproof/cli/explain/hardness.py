@@ -54,7 +54,7 @@ def hardness(
 
     For a run: shotproof explain hardness my-run/
     """
-    from shotproof.analysis.explanation.explain import check_mismatch, explain_by_material, explain_hardest
+    from shotproof.analysis.explanation.explain import check_mismatch, explain_from_inputs, explain_hardest
     from shotproof.cli.console import print_json, print_records
     from shotproof.core.errors import InputError
     from shotproof.pipeline.read import read_inputs
@@ -71,7 +71,7 @@ def hardness(
         raise InputError("expected one task set to explain; add those to compare with by --against")
     if explained_sets:
         hard, *others = [TaskSet.read(path) for path in (*explained_sets, *(against or []))]
-        explained = [explain_by_material(hard, others, inputs, mismatch=kind, level=level)]
+        explained = [explain_from_inputs(hard, others, inputs, mismatch=kind, level=level)]
     else:
         explained = explain_hardest(inputs, mismatch=kind, level=level)
         if not explained:

@@ -135,7 +135,8 @@ class Site:
             "planted": tasks.planted.names,
             "contexts": tasks.context.names,
             "classifiers": [
-                {"name": str(answers.classifier), "tells": answers.answered is not None} for answers in tasks.answers
+                {"name": str(answers.classifier), "has_answers": answers.answered is not None}
+                for answers in tasks.answers
             ],
             "columns": {name: f"Uint{8 * values.itemsize}Array" for name, values in columns.items()},
         }

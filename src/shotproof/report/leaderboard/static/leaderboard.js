@@ -58,7 +58,7 @@ const row = (chosen) => (place) => [
 
 function heads(chosen, turned) {
   const groups = new Map();
-  for (const one of columns) groups.set(one.axis, [...(groups.get(one.axis) ?? []), one]);
+  for (const column of columns) groups.set(column.axis, [...(groups.get(column.axis) ?? []), column]);
   const above = [...groups].map(([axis, of]) => el("th", { scope: "colgroup", class: "first", colspan: of.length, title: board.axes[axis].about }, board.axes[axis].name));
   const below = columns.map((column) => {
     const down = (column.quantity === "accuracy") !== turned;
@@ -154,7 +154,7 @@ function show() {
   options(byId("data"), board.dataSets.map((name) => [name, name]), board.dataSets[place]);
   options(byId("metric"), Object.entries(METRICS), metric);
   if (byId("search").value !== (asked.search ?? "")) byId("search").value = asked.search ?? "";
-  const measured = matching(searched, asked.search ?? "").filter((one) => columns.some((column) => column.mean[one] !== null));
+  const measured = matching(searched, asked.search ?? "").filter((place) => columns.some((column) => column.mean[place] !== null));
   showTable(asked, measured);
   const plotted = JSON.stringify([chosen, asked.search, asked.x, asked.y, byId("scatter").clientWidth]);
   if (before?.plotted !== plotted) later(() => showScatter(asked, measured));

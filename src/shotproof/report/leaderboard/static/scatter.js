@@ -17,7 +17,7 @@ const svg = (tag, attributes = {}, ...children) => {
 function ticks(low, high) {
   const rough = (high - low) / 6;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((one) => one >= rough * 0.8);
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.8);
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step / 1e6; value += step) found.push(value);
   return found;
@@ -76,35 +76,36 @@ export function scatter(box, x, y, labels, groups, frontPlaces, describe, open) 
     if (x.low[place] !== null) parts.push(svg("line", { class: "whisker", x1: across.clamp(x.low[place]), x2: across.clamp(x.high[place]), y1: top, y2: top }));
     if (y.low[place] !== null) parts.push(svg("line", { class: "whisker", x1: left, x2: left, y1: up.clamp(y.low[place]), y2: up.clamp(y.high[place]) }));
   }
-  const line = frontPlaces.map((place) => spot(place).map((one) => one.toFixed(1)).join(" "));
+  const line = frontPlaces.map((place) => spot(place).map((coordinate) => coordinate.toFixed(1)).join(" "));
   if (line.length > 1) parts.push(svg("path", { class: "front-line", d: `M${line.join("L")}` }));
   for (const [kind, places] of Object.entries(groups)) parts.push(dots(places.map(spot), kind));
   const ring = svg("circle", { class: "ring", r: 6, visibility: "hidden" });
   const description = `${labels[0]} against ${labels[1]}: ${all.length} classifiers`;
   const drawn = svg("svg", { class: "figure", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": description }, ...parts, ring);
-  const hint = el("p", { class: "told caption" }, "Point at a mark to see its values; click it to open the classifier’s page.");
+  const hint = el("p", { class: "hint caption" }, "Point at a mark to see its values; click it to open the classifier’s page.");
   const spots = all.map((place) => [place, ...spot(place)]);
   const near = (event) => {
     const frame = drawn.getBoundingClientRect();
     const [px, py] = [((event.clientX - frame.left) * width) / frame.width, ((event.clientY - frame.top) * height) / frame.height];
     let [nearest, least] = [null, 24 ** 2];
-    for (const one of spots) {
-      const distance = (one[1] - px) ** 2 + (one[2] - py) ** 2;
-      if (distance < least) [nearest, least] = [one, distance];
+    for (const mark of spots) {
+      const distance = (mark[1] - px) ** 2 + (mark[2] - py) ** 2;
+      if (distance < least) [nearest, least] = [mark, distance];
     }
     return nearest;
   };
   drawn.addEventListener("pointermove", (event) => {
-    const one = near(event);
-    ring.setAttribute("visibility", one ? "visible" : "hidden");
-    if (!one) return;
-    ring.setAttribute("cx", one[1]);
-    ring.setAttribute("cy", one[2]);
-    hint.textContent = `${describe(one[0])}: ${labels[0]} ${percent(x.mean[one[0]])}, ${labels[1]} ${percent(y.mean[one[0]])}`;
+    const nearest = near(event);
+    ring.setAttribute("visibility", nearest ? "visible" : "hidden");
+    if (!nearest) return;
+    const [place, left, top] = nearest;
+    ring.setAttribute("cx", left);
+    ring.setAttribute("cy", top);
+    hint.textContent = `${describe(place)}: ${labels[0]} ${percent(x.mean[place])}, ${labels[1]} ${percent(y.mean[place])}`;
   });
   drawn.addEventListener("click", (event) => {
-    const one = near(event);
-    if (one) open(one[0]);
+    const nearest = near(event);
+    if (nearest) open(nearest[0]);
   });
   box.replaceChildren(drawn, hint);
 }
