@@ -101,6 +101,21 @@ def test_a_mask_may_have_another_size_but_no_other_shape(tmp_path: Path) -> None
         source.layers()
 
 
+def test_files_that_have_changed_are_read_again(tmp_path: Path) -> None:
+    """Layers are kept in memory, but not for longer than their files."""
+    item, plate = saved(tmp_path / "a.png"), saved(tmp_path / "b.png", seed=1)
+    image = ChangedImage(changes.make("mixed-same(plate='b')"), item, plate)
+    before = np.asarray(open_image(image))
+    np.testing.assert_array_equal(np.asarray(open_image(image)), before)
+    saved(tmp_path / "b.png", seed=2)
+    other = np.asarray(open_image(image))
+    assert (other != before).any()
+    assert item.mask is not None
+    item.mask.unlink()
+    with pytest.raises(UnreadableItem, match=r"a\.mask\.png"):
+        open_image(image)
+
+
 def test_digests_follow_content_and_change(tmp_path: Path) -> None:
     """Those of files are given; what a plate is called and what decided on it is no content."""
     source = MaskedImage(tmp_path / "a.png", tmp_path / "mask.png")

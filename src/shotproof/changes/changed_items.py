@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from shotproof.changes.change import BackgroundChange, Change, ImageChange, Pixe
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.layers import ImageLayers, Layers, SoundLayers
 from shotproof.core.errors import UnreadableItem
+from shotproof.core.storage.files import find
+from shotproof.core.storage.places import FileInfo
 from shotproof.media.box import Box
 from shotproof.media.clip import Samples, UnwrittenClip, read_clip
 from shotproof.media.images import UnwrittenImage, open_image
@@ -23,6 +26,8 @@ from shotproof.media.mixture import Mixture
 # Pixels of the shorter side at which images are changed, as in ImageNet-C, unless an encoder needs more. Smaller images
 # keep theirs.
 SIDE = 224
+# Images whose layers are kept in memory: an item is shown on one background after the other, and plates return.
+_KEPT_LAYERS = 128
 # Part of the digests of changed items. It is raised when a change makes other pixels or samples than before.
 _VERSION = 2
 
@@ -72,10 +77,20 @@ class MaskedImage:
         Raises:
             UnreadableItem: the mask cannot be read or has another shape than the image.
         """
-        assert self.mask is not None  # the catalog has checked it
-        pixels, mask = self.pixels(side), read_fitting_mask(self.mask, self.path)
-        height, width = pixels.shape[:2]
-        return ImageLayers(pixels, scaled_mask(mask, width, height), self.box)
+        try:
+            versions = tuple(map(find, self.files))
+        except (OSError, ValueError):
+            versions = ()  # reading them raises the appropriate error
+        return _image_layers(self, side, versions)
+
+
+@lru_cache(maxsize=_KEPT_LAYERS)
+def _image_layers(source: MaskedImage, side: int | None, versions: tuple[FileInfo, ...]) -> ImageLayers:
+    """Take an image apart; `versions` are of its files, so that one that has changed is read again."""
+    assert source.mask is not None  # the catalog has checked it
+    pixels, mask = source.pixels(side), read_fitting_mask(source.mask, source.path)
+    height, width = pixels.shape[:2]
+    return ImageLayers(pixels, scaled_mask(mask, width, height), source.box)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,13 @@ class Rotation(ImageChange):
         degrees = _DEGREES[self.severity - 1] * (1 if float(draws.uniform(1)[0]) < 0.5 else -1)
         border = math.ceil((math.hypot(height, width) - min(height, width)) / 2) + 1  # so that corners are covered
         padded = np.pad(pixels, ((border, border), (border, border), (0, 0)), mode="symmetric")
-        turned = Image.fromarray(padded).rotate(degrees, Image.Resampling.BICUBIC)
-        return np.asarray(turned)[border : border + height, border : border + width]
+        cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+        x, y = width / 2, height / 2  # the middle, which stays where it is
+        origin = border + x - cosine * x + sine * y, border + y - sine * x - cosine * y
+        # Each row: where in the padded image a pixel is taken from, given its column and row and 1.
+        source = (cosine, -sine, origin[0], sine, cosine, origin[1])
+        turn = Image.Transform.AFFINE
+        return np.asarray(Image.fromarray(padded).transform((width, height), turn, source, Image.Resampling.BICUBIC))
 
 
 @dataclass(frozen=True)

@@ -64,13 +64,13 @@ class ImageLayers(Layers):
 
     def only_background(self) -> Content:
         """Return the image with its foreground filled in from around it."""
-        return _fill(self.pixels, self._hole)
+        return self._filled
 
     def on_background_of(self, plate: Layers, margin_db: float | None = None) -> Content:
         """Return the foreground on another image's background, which is scaled and cropped to this image's size."""
         assert isinstance(plate, ImageLayers)
         height, width = self.mask.shape
-        background = Image.fromarray(plate.only_background())
+        background = Image.fromarray(plate._filled)
         return self._on(np.asarray(ImageOps.fit(background, (width, height), Image.Resampling.BICUBIC)))
 
     def _on(self, background: npt.NDArray[np.uint8]) -> Content:
@@ -81,11 +81,18 @@ class ImageLayers(Layers):
         return blended.astype(np.uint8)
 
     @cached_property
+    def _filled(self) -> npt.NDArray[np.uint8]:
+        """Return the image with its hole filled, which is the plate of many images."""
+        return _fill(self.pixels, self._hole)
+
+    @property
     def _hole(self) -> npt.NDArray[np.bool_]:
         """Return the pixels to fill: all of the box, since what a mask misses would stay, and around the mask."""
+        from scipy.ndimage import maximum_filter
+
         height, width = self.mask.shape
         reach = 2 * round(MARGIN * min(height, width)) + 1
-        hole = np.array(Image.fromarray(self.mask).convert("L").filter(ImageFilter.MaxFilter(max(3, reach)))) > 0
+        hole: npt.NDArray[np.bool_] = maximum_filter(self.mask, max(3, reach), mode="nearest")
         y, x = np.flatnonzero(self.mask.any(axis=1)), np.flatnonzero(self.mask.any(axis=0))
         if len(y):
             hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
@@ -128,40 +135,63 @@ def _mixed(foreground: Samples, background: Samples | None) -> Samples:
 
 def _fill(pixels: npt.NDArray[np.uint8], hole: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
     """Fill a hole smoothly from the pixels around it: averages over ever larger blocks (push-pull interpolation)."""
-    known = (~hole)[..., None].astype(np.float64)
     if hole.all():
         return np.full_like(pixels, GRAY)
-    filled = _pull(pixels * known, known)
-    return np.where(hole[..., None], np.rint(filled).clip(0, 255).astype(np.uint8), pixels)
+    known = (~hole).astype(np.float64)
+    height, width = hole.shape
+    values = _upscaled(_pull(*_coarser(pixels.transpose(2, 0, 1) * known, known)))[:, :height, :width]
+    filled = pixels.copy()
+    filled[hole] = np.rint(values[:, hole]).clip(0, 255).T
+    return filled
 
 
 def _pull(weighted: Floats, weight: Floats) -> Floats:
-    """Return values [h, w, 3], known ones as they are and unknown ones from a coarser level.
+    """Return values [3, h, w], known ones as they are and unknown ones from a coarser level.
 
     Args:
-        weighted: values times their weights, [h, w, 3]
-        weight: from 0 (unknown) to 1 (known), [h, w, 1]
+        weighted: values times their weights, [3, h, w]
+        weight: from 0 (unknown) to 1 (known), [h, w]
     """
-    height, width = weight.shape[:2]
+    height, width = weight.shape
     values = weighted / np.maximum(weight, 1e-12)
     if min(height, width) == 1 or (weight >= 1).all():
-        return values if (weight > 0).all() else np.full_like(values, (weighted.sum((0, 1)) / weight.sum()))
-    padding = ((0, height % 2), (0, width % 2), (0, 0))
-    blocks = [np.pad(array, padding).reshape(-(-height // 2), 2, -(-width // 2), 2, -1) for array in (weighted, weight)]
-    coarse_weighted, coarse_weight = (block.sum(axis=(1, 3)) for block in blocks)
-    # A block that is known in part is known: its weight is 1 at most, so that its values stay averages.
-    scale = np.minimum(coarse_weight, 1.0) / np.maximum(coarse_weight, 1e-12)
-    coarse = _pull(coarse_weighted * scale, coarse_weight * scale)
-    finer = _upscaled(coarse, height, width)
+        if (weight > 0).all():
+            return values
+        mean = weighted.sum((1, 2), keepdims=True) / weight.sum()
+        return np.broadcast_to(mean, values.shape)
+    finer = _upscaled(_pull(*_coarser(weighted, weight)))[:, :height, :width]
     return weight * values + (1 - weight) * finer
 
 
-def _upscaled(coarse: Floats, height: int, width: int) -> Floats:
-    """Interpolate linearly between the centers of blocks, [h, w, 3]."""
-    for axis, size in ((0, height), (1, width)):
-        place = (np.arange(size) + 0.5) / 2 - 0.5
-        low = np.floor(place).astype(int)
-        share = (place - low).reshape(-1, *(1,) * (2 - axis))
-        low, high = np.clip(low, 0, coarse.shape[axis] - 1), np.clip(low + 1, 0, coarse.shape[axis] - 1)
-        coarse = (1 - share) * coarse.take(low, axis) + share * coarse.take(high, axis)
+def _coarser(weighted: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Average over blocks of two by two.
+
+    Returns:
+        weighted, weight: those of the blocks, [3, h / 2, w / 2] and [h / 2, w / 2], rounded up
+    """
+    weighted, weight = _block_sums(weighted), _block_sums(weight)
+    # A block that is known in part is known: its weight is 1 at most, so that its values stay averages.
+    scale = np.minimum(weight, 1.0) / np.maximum(weight, 1e-12)
+    return weighted * scale, weight * scale
+
+
+def _block_sums(values: Floats) -> Floats:
+    """Add up blocks of two by two, [..., h, w] to [..., h / 2, w / 2], rounded up."""
+    height, width = values.shape[-2:]
+    even = np.pad(values, ((0, 0),) * (values.ndim - 2) + ((0, height % 2), (0, width % 2)))
+    rows = even[..., 0::2, :] + even[..., 1::2, :]
+    return rows[..., 0::2] + rows[..., 1::2]
+
+
+def _upscaled(coarse: Floats) -> Floats:
+    """Interpolate linearly between the centers of blocks of two by two, [3, h, w] to [3, 2 h, 2 w]."""
+    for axis in (1, 2):
+        near, far = 0.75 * coarse, 0.25 * np.moveaxis(coarse, axis, 0)
+        finer = np.repeat(near, 2, axis)
+        places = np.moveaxis(finer, axis, 0)
+        places[0] += far[0]
+        places[2::2] += far[:-1]
+        places[1:-1:2] += far[1:]
+        places[-1] += far[-1]
+        coarse = finer
     return coarse

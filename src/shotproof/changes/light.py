@@ -43,7 +43,8 @@ class Light(ImageChange):
             highest = values.max()
             return to_pixels((values + thickness * fog) * highest / (highest + thickness))
         amount = _BRIGHTNESS[level] if self.style == "brighter" else -_BRIGHTNESS[level]
-        value = values.max(axis=2, keepdims=True)
+        red, green, blue = np.moveaxis(values, 2, 0)
+        value = np.maximum(np.maximum(red, green), blue)[..., None]
         # Hue and saturation stay: all channels are scaled alike; black has neither and becomes gray.
         scaled = values / np.where(value > 0, value, 1) * (value + amount).clip(0, 1)
         return to_pixels(np.where(value > 0, scaled, max(amount, 0.0)))
