@@ -266,9 +266,11 @@ def coverage(setting: Setting, measured: EvaluatedWorlds) -> list[Coverage]:
                 if interval.refused is None:
                     contains = [interval.low <= truth <= interval.high for truth in truths]
                     contained.setdefault(interval.covers, []).append((contains[0], contains[1], interval.half_width))
-        for covers, each in contained.items():
+        for interval_name, each in contained.items():
             images, classes, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
-            rows.append(Coverage(setting.name, estimated, covers, 100 * images, 100 * classes, half_width, len(each)))
+            rows.append(
+                Coverage(setting.name, estimated, interval_name, 100 * images, 100 * classes, half_width, len(each))
+            )
     return rows
 
 
@@ -304,9 +306,9 @@ def unusual_study(
                 if interval.refused is None:
                     contains = interval.low <= truth <= interval.high
                     contained.setdefault(key, []).append((contains, interval.half_width))
-        for (estimated, covers), each in contained.items():
+        for (estimated, interval_name), each in contained.items():
             images, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
-            yield Coverage(kind.name, estimated, covers, 100 * images, float("nan"), half_width, len(each))
+            yield Coverage(kind.name, estimated, interval_name, 100 * images, float("nan"), half_width, len(each))
 
 
 def show(rows: Iterator[Coverage]) -> list[Coverage]:

@@ -59,7 +59,7 @@ class Outcome:
     mean: float
     low: float
     high: float
-    covers: str
+    interval_name: str
     conclusion: str
     truth: float
 
@@ -163,16 +163,16 @@ class World:
         """Read what the comparison says of a change."""
         loss = next(loss for loss in comparison.blocks[0].losses if loss.label == name)
         (row,) = loss.gap.rows
-        covers = row.first_covers("acc")
+        interval_name = row.first_interval_name("acc")
         interval = row.first("acc")
-        conclusion = loss.concluded["acc", covers][row.classifier].conclusion
+        conclusion = loss.concluded["acc", interval_name][row.classifier].conclusion
         return Outcome(
             self.dial,
             name,
             interval.mean,
             interval.low,
             interval.high,
-            covers,
+            interval_name,
             conclusion,
             truth[loss.reference] - truth[name],
         )

@@ -135,14 +135,14 @@ def read_pages(data: Data, cell: Cell, draw: int) -> list[PageStatements]:
             Inputs(results, sets, [catalog], [features], [attributes] if cell.words else [], seed=draw)
         ).inputs
         evaluated = evaluated_sets(inputs.results)
-        covers = ("images", "sampler") if cell.images else ("sampler",)
-        again = reevaluate(evaluated, covers, inputs)
+        interval_names = ("images", "sampler") if cell.images else ("sampler",)
+        again = reevaluate(evaluated, interval_names, inputs)
     statements = []
     for classifiers, tasks in itertools.product(CLASSIFIERS, TASKS):
         page = [_first_classifiers(task_set, classifiers, tasks) for task_set in evaluated]
         without = {design: replace(reevaluation, shuffled=None) for design, reevaluation in again.items()}
-        earlier = compare_sets(page, covers, reevaluated=without)
-        now = compare_sets(page, covers, reevaluated=again)
+        earlier = compare_sets(page, interval_names, reevaluated=without)
+        now = compare_sets(page, interval_names, reevaluated=again)
         lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
         signs = _signs(now)
         if tasks == max(TASKS):  # costs are estimated on all tasks
@@ -165,9 +165,9 @@ def _signs_before(comparison: Comparison) -> str:
     """Conclude as before: each task set by itself."""
     signs = set()
     for verdict in verdicts(comparison):
-        concluded = verdict.loss.concluded["acc", verdict.covers]
+        concluded = verdict.loss.concluded["acc", verdict.interval_name]
         signs |= set(conclude([loss.interval.estimate for loss in concluded.values()], comparison.level))
-        differences = [pair.interval.estimate for pair in verdict.loss.skill.pairs["acc", verdict.covers]]
+        differences = [pair.interval.estimate for pair in verdict.loss.skill.pairs["acc", verdict.interval_name]]
         p_values = holm(np.array([difference.p_value() for difference in differences]))
         if verdict.losing and len(p_values) and p_values.min() <= 1 - comparison.level:
             signs.add(">")

@@ -165,14 +165,17 @@ def other_intervals(study: Study, split: str) -> None:
         study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), inputs=inputs
     )
     rows = [
-        [row.classifier.method, *(interval_text(row.intervals["acc"][covers]) for covers in compared.covers)]
+        [
+            row.classifier.method,
+            *(interval_text(row.intervals["acc"][interval_name]) for interval_name in compared.interval_names),
+        ]
         for row in compared.gaps[0].rows
     ]
     classes = len(study.catalog(1.0).in_split(split).table.column("label").unique())
     print(f"Loss iid - hard-ood, 5 shots, a = 1, the {classes} classes of {split}")
-    table(["method", *compared.covers], rows)
-    for covers, reason in compared.refused.items():
-        print(f"no {covers} interval: {reason}")
+    table(["method", *compared.interval_names], rows)
+    for interval_name, reason in compared.refused.items():
+        print(f"no {interval_name} interval: {reason}")
 
 
 def without_common_direction(study: Study) -> None:

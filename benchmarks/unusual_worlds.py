@@ -151,11 +151,11 @@ def measure_world(world: UnusualWorld, truth_tasks: int, halvings: int | None, s
     measured: Measured = {}
     for place, metric in enumerate(METRICS):
         name = {"acc": "Acc", "wacc": "wAcc"}[metric]
-        for covers in ("sampler", "images"):
+        for interval_name in ("sampler", "images"):
             # Of the first method, and of the difference between both.
-            measured[name, covers] = (float(truth[0, place]), group.rows[0].intervals[metric][covers])
-            (pair,) = group.pairs[metric, covers]
-            measured[f"{name}, difference", covers] = (float(truth[0, place] - truth[1, place]), pair.interval)
+            measured[name, interval_name] = (float(truth[0, place]), group.rows[0].intervals[metric][interval_name])
+            (pair,) = group.pairs[metric, interval_name]
+            measured[f"{name}, difference", interval_name] = (float(truth[0, place] - truth[1, place]), pair.interval)
     return measured
 
 

@@ -89,7 +89,7 @@ def test_the_first_lines_make_the_full_claim_as_the_command_does(
 ) -> None:
     study = run_page(README, page_files, tmp_path, monkeypatch).study
     comparison = study.compare()
-    assert comparison.first_covers == "images"
+    assert comparison.first_interval_name == "images"
     assert not comparison.refused
     table = comparison.to_pandas()
     excess = table[(table["quantity"] == "excess") & (table["interval"] == "images")]

@@ -87,7 +87,7 @@ def test_depletion_is_students_interval_on_tasks_without_replacement(world: Worl
     assert note.startswith(f"depletion: {len(ncc)} tasks ")
     assert "without replacement" in note
     own = compare(depleted)
-    assert own.covers == ("sampler", "depletion")
+    assert own.interval_names == ("sampler", "depletion")
     interval = own.groups[0].rows[0].intervals["acc"]["depletion"]
     assert (interval.low, interval.high) == pytest.approx(expected, abs=1e-8)
 
@@ -100,13 +100,13 @@ def test_images_and_classes_widen_the_paired_difference(world: World) -> None:
     weights = {
         (tasks.digest, Classifier(encoder, method), "acc"): sign for method, sign in (("ncc", 1.0), ("knn", -1.0))
     }
-    for covers in ("images", "classes"):
-        means = means_on_halves([tasks], catalog, [(encoder, features, ["ncc", "knn"])], covers, halvings=10)  # type: ignore[arg-type]
-        expected = difference.plus(means.spread(weights)).interval(covers)
-        found = comparison.groups[0].pairs["acc", covers][0].interval  # type: ignore[index]
+    for interval_name in ("images", "classes"):
+        means = means_on_halves([tasks], catalog, [(encoder, features, ["ncc", "knn"])], interval_name, halvings=10)  # type: ignore[arg-type]
+        expected = difference.plus(means.spread(weights)).interval(interval_name)
+        found = comparison.groups[0].pairs["acc", interval_name][0].interval  # type: ignore[index]
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-8)
     for row in comparison.groups[0].rows:
-        widths = [row.intervals["acc"][name].half_width for name in comparison.covers]
+        widths = [row.intervals["acc"][name].half_width for name in comparison.interval_names]
         assert widths == sorted(widths)
 
 
@@ -118,10 +118,10 @@ def test_encoders_are_compared_on_the_same_halves(world: World) -> None:
     comparison = compare(given, intervals=["sampler", "images"])
     (group,) = comparison.groups
 
-    def of_ncc(covers: Any) -> Any:
+    def of_ncc(interval_name: Any) -> Any:
         return next(
             pair
-            for pair in group.pairs["acc", covers]
+            for pair in group.pairs["acc", interval_name]
             if all(name.endswith(": ncc") for name in comparison.pair_names(pair))
         )
 
@@ -228,17 +228,17 @@ def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_be
 
 def test_images_come_first_where_the_material_is_there(world: World) -> None:
     comparison = compare(material_of(world))
-    assert comparison.covers == ("images", "sampler")
+    assert comparison.interval_names == ("images", "sampler")
     assert {row.first("acc").covers for row in comparison.groups[0].rows} == {"images"}
     for lacking in ("tasks", "catalogs", "features"):
-        assert compare(material_of(world, **{lacking: []})).covers == ("sampler",)
-    assert compare(world[3]).covers == ("sampler",)
+        assert compare(material_of(world, **{lacking: []})).interval_names == ("sampler",)
+    assert compare(world[3]).interval_names == ("sampler",)
 
 
 @pytest.mark.parametrize("asked", [("sampler", "images"), ("classes", "images", "sampler"), ("depletion",)])
 def test_the_intervals_that_are_asked_for_come_in_their_order_everywhere(world: World, asked: tuple[str, ...]) -> None:
     comparison = re_evaluated(world, *asked)
-    assert comparison.covers == asked
+    assert comparison.interval_names == asked
     row = comparison.groups[0].rows[0]
     assert list(row.intervals["acc"]) == list(asked)
     assert row.first("acc").covers == asked[0]

@@ -82,7 +82,7 @@ def test_what_is_not_there_leaves_it_out(given: Inputs, lacking: str) -> None:
     parts: dict[str, Any] = {name: getattr(given, name) for name in ("results", "tasks", "catalogs", "features")}
     comparison = compare(Inputs(**{**parts, lacking: []}), intervals="sampler")
     assert comparison.blocks[0].placebos == {}
-    assert comparison.covers == ("sampler",)
+    assert comparison.interval_names == ("sampler",)
 
 
 class First:
@@ -99,7 +99,7 @@ def test_a_method_that_cannot_be_made_anew_leaves_it_out(given: Inputs) -> None:
     results = [evaluate(tasks, given.features[0], [First()]) for tasks in given.tasks]
     comparison = compare(Inputs(results, given.tasks, given.catalogs, given.features, given.attributes))
     assert comparison.blocks[0].placebos == {}
-    assert comparison.covers == ("sampler",)
+    assert comparison.interval_names == ("sampler",)
     known = Inputs(results, given.tasks, given.catalogs, given.features, given.attributes, methods=[First()])
     assert compare(known, intervals="sampler").blocks[0].placebos == {"fewstab": "placebo of fewstab"}
 

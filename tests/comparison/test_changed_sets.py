@@ -198,8 +198,8 @@ def with_images(comparison: Comparison, refused: Collection[str]) -> Comparison:
 
     def loss(of: Loss) -> Loss:
         concluded = {}
-        for (metric, covers), by_classifier in of.concluded.items():
-            concluded[metric, covers] = by_classifier
+        for (metric, interval_name), by_classifier in of.concluded.items():
+            concluded[metric, interval_name] = by_classifier
             concluded[metric, new] = {
                 classifier: Concluded(interval(one.interval, of.label), one.conclusion)
                 for classifier, one in by_classifier.items()
@@ -209,7 +209,7 @@ def with_images(comparison: Comparison, refused: Collection[str]) -> Comparison:
     def block(of: Block) -> Block:
         return replace(of, groups=[group(each) for each in of.groups], losses=[loss(each) for each in of.losses])
 
-    return replace(comparison, covers=(new, "sampler"), blocks=[block(each) for each in comparison.blocks])
+    return replace(comparison, interval_names=(new, "sampler"), blocks=[block(each) for each in comparison.blocks])
 
 
 RANDOM_PLATES = "changed(change='mixed-random')"
@@ -277,10 +277,10 @@ def changed_axis(
     return replace(axis, verdict=axis_sentence(axis, "acc", "image"))
 
 
-def covering(axis: CardAxis, covers: str) -> CardAxis:
+def covering(axis: CardAxis, interval_name: str) -> CardAxis:
     """The axis with another kind of interval."""
     estimates = {
-        quantity: {metric: replace(number, covers=covers) for metric, number in numbers.items()}
+        quantity: {metric: replace(number, covers=interval_name) for metric, number in numbers.items()}
         for quantity, numbers in axis.estimates.items()
     }
     axis = replace(axis, estimates=estimates)

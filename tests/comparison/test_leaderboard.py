@@ -39,7 +39,7 @@ def ranks(board: Leaderboard, name: str, quantity: str = "accuracy", metric: str
 
 def test_ranks_are_ranges_as_far_as_the_interval_tells() -> None:
     board = make_leaderboard([*of_card(card("a", 80), "a"), *of_card(card("b", 79), "b"), *of_card(card("c", 60), "c")])
-    assert board.covers == "images"
+    assert board.interval_name == "images"
     assert ranks(board, "random-5-shot") == ["1 to 2 of 3", "1 to 2 of 3", "3 of 3"]
     assert [axis.name for axis in board.axes] == ["random-5-shot", "fewstab"]
 
@@ -129,7 +129,7 @@ def test_results_are_ranked_by_new_tasks_alone() -> None:
     random, fewstab = draw_tasks("random", tasks=40), draw_tasks("fewstab", detector="words", tasks=40)
     given = of_results({"ncc": 0.5, "knn": 0.9}, random, fewstab)
     board = make_leaderboard(given)
-    assert board.covers == "sampler"
+    assert board.interval_name == "sampler"
     assert ranks(board, "random-1-shot") == ["1 of 2", "2 of 2"]
     assert [axis.data_set for axis in board.axes] == ["birds (test)"] * 2
     with pytest.raises(InputError, match=r"no images interval .*only sampler"):
@@ -177,7 +177,7 @@ def test_an_axis_that_some_lack_images_on_is_by_tasks_and_the_others_stay() -> N
     on_few = {metric: replace(number, covers="sampler") for metric, number in axis.estimates["accuracy"].items()}
     lacking = replace(make_card(random_axis(), with_estimates(axis, accuracy=on_few)), method="b")
     board = make_leaderboard([*of_card(card("a"), "a"), *of_card(lacking, "b")])
-    assert {(board.axes[column.axis].name, column.covers) for column in board.columns} == {
+    assert {(board.axes[column.axis].name, column.interval_name) for column in board.columns} == {
         ("random-5-shot", "images"),
         ("fewstab", "sampler"),
     }

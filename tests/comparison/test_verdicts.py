@@ -308,7 +308,7 @@ def test_no_statement_goes_beyond_what_is_conclusive(
     random, biased, sham = ({f"m{n}": accuracy[at] for n, accuracy in enumerate(accuracies)} for at in range(3))
     comparison = comparison_of(random, biased, sham if placebo else None, tasks, seed)
     found = verdict_of(comparison)
-    concluded = {one: told.conclusion for one, told in found.loss.concluded["acc", found.covers].items()}
+    concluded = {one: told.conclusion for one, told in found.loss.concluded["acc", found.interval_name].items()}
     groups = [found.losing, found.gaining, found.unclear, found.at_chance]
     assert sorted(str(one) for group in groups for one in group) == sorted(map(str, concluded))
     assert {concluded[one] for one in found.losing} <= {"+"}
@@ -317,7 +317,7 @@ def test_no_statement_goes_beyond_what_is_conclusive(
     assert set(found.most) <= set(found.losing)
     assert bool(found.most) == bool(found.least)
     signs = {}
-    for pair in found.loss.skill.pairs["acc", found.covers]:
+    for pair in found.loss.skill.pairs["acc", found.interval_name]:
         signs |= {(one.a, one.b): one.conclusion for one in (pair, pair.turned())}
     if found.most:
         assert signs[found.most[0], found.least[-1]] == "+"

@@ -116,7 +116,7 @@ def test_results_that_a_user_evaluated_are_evaluated_anew_with_the_method_or_wit
     with pytest.raises(NotTrusted, match=r"method .* of the results cannot be rebuilt"):
         sp.compare(parts, halvings=2, intervals="images")
     for more in ({"trust": True}, {"methods": [sp.methods.make("ncc"), _made(head)]}):
-        assert sp.compare(parts, halvings=2, intervals="images", **more).covers == ("images",)  # type: ignore[arg-type]
+        assert sp.compare(parts, halvings=2, intervals="images", **more).interval_names == ("images",)  # type: ignore[arg-type]
 
 
 def test_code_that_has_changed_since_it_was_evaluated_is_not_run(
@@ -139,7 +139,7 @@ def test_code_is_found_from_the_folder_of_the_run_that_names_it(
     monkeypatch.chdir("/")
     named = {"trust": True, "folders": [tmp_path / "run"]}
     inputs = Inputs([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
-    assert compare(inputs).covers == ("images", "sampler")
+    assert compare(inputs).interval_names == ("images", "sampler")
     (message,) = compare(replace(inputs, trust=False)).notes
     assert "images interval" in message
     assert "method '../heads.py:head' of the results" in message

@@ -114,8 +114,8 @@ def test_results_that_claim_tasks_that_they_are_not_on_are_refused(folder: Path)
 def test_cards_alone_are_ranked_by_images(tmp_path: Path) -> None:
     for method in ("cosine", "knn"):
         replace(make_card(), method=method).write(tmp_path / method / "card.json")
-    assert sp.leaderboard(tmp_path).covers == "images"
-    assert sp.leaderboard(tmp_path, interval="sampler").covers == "sampler"
+    assert sp.leaderboard(tmp_path).interval_name == "images"
+    assert sp.leaderboard(tmp_path, interval="sampler").interval_name == "sampler"
 
 
 def test_a_folder_of_other_files_is_not_replaced(folder: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def evaluated(data: Path, folder: Path | None = None) -> Study:
 
 def test_a_study_in_memory_makes_the_full_claim_and_nothing_twice(data: Path) -> None:
     study = evaluated(data)
-    assert study.compare().covers == ("images", "sampler")
+    assert study.compare().interval_names == ("images", "sampler")
     assert {row.quantity for row in study.compare().to_pandas().itertuples()} >= {"accuracy", "gap", "placebo"}
     assert study.verdict() == study.compare().verdict()
     made = list(study.made)
@@ -127,7 +127,7 @@ def test_parts_are_a_study_whatever_their_order_and_form(data: Path, tmp_path: P
     for number, part in enumerate(parts):
         part.write(tmp_path / f"{number}.parquet")
     read = Study.of(sorted(tmp_path.iterdir()))
-    assert read.compare().covers == study.compare().covers
+    assert read.compare().interval_names == study.compare().interval_names
     assert read.verdict() == study.verdict()
     assert compare(study) is study.compare()
 
@@ -147,7 +147,7 @@ def test_a_folder_is_compared_as_its_run_was(finished: Path) -> None:
     finished.write_text(EXPERIMENT.replace('intervals = ["sampler"]', 'intervals = ["sampler"]\nmetric = "wacc"'))
     study = run(finished)
     read = Study.of(finished.parent / "out")
-    assert (read.compare().covers, read.compare().metric) == (("sampler",), "wacc")
+    assert (read.compare().interval_names, read.compare().metric) == (("sampler",), "wacc")
     assert read.compare().to_json() == study.compare().to_json()
     assert read.made == []
     # Beside other files, or asked otherwise, it is as if there had been no run.

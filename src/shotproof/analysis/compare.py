@@ -24,7 +24,7 @@ from shotproof.results.evaluated import Evaluated, check_metric, evaluated_sets
 from shotproof.results.origin import Design
 from shotproof.results.results import Results
 from shotproof.stats.evidence import DEPLETION, by_design
-from shotproof.stats.intervals import Covers, check_intervals, check_level
+from shotproof.stats.intervals import IntervalName, check_intervals, check_level
 
 
 def compare(
@@ -82,7 +82,7 @@ def compare(
     ranking_metric = check_metric(metric)
     if isinstance(results, Inputs):
         inputs, results = inputs or results, results.results
-    requested_intervals: tuple[Covers, ...] = ()
+    requested_intervals: tuple[IntervalName, ...] = ()
     if intervals is not None:
         requested_intervals = tuple(
             dict.fromkeys(check_intervals([intervals] if isinstance(intervals, str) else intervals))
@@ -94,12 +94,12 @@ def compare(
     inputs = prepared.inputs
     sets = evaluated_sets(inputs.results)
     missing = None if requested_intervals or are_cached(sets, inputs) else missing_inputs(sets, inputs)
-    covers = requested_intervals or _default_intervals(sets, missing)
+    interval_names = requested_intervals or _default_intervals(sets, missing)
     interval_notes = [] if missing is None else [f"The images interval is not available: {missing}"]
-    reevaluated = reevaluate(sets, covers, inputs, runtime)
+    reevaluated = reevaluate(sets, interval_names, inputs, runtime)
     comparison = compare_sets(
         sets,
-        covers,
+        interval_names,
         level=level,
         metric=ranking_metric,
         correct=correct,
@@ -113,12 +113,12 @@ def compare(
     )
 
 
-def _default_intervals(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]:
+def _default_intervals(sets: Sequence[Evaluated], missing: str | None) -> tuple[IntervalName, ...]:
     """Return the default intervals, the one that covers the most sources of variation first."""
-    covers: list[Covers] = ["images", "sampler"] if missing is None else ["sampler"]
+    interval_names: list[IntervalName] = ["images", "sampler"] if missing is None else ["sampler"]
     if any(evaluated.origin.sampler == DEPLETION for evaluated in sets):
-        covers.append(DEPLETION)
-    return tuple(covers)
+        interval_names.append(DEPLETION)
+    return tuple(interval_names)
 
 
 def detection_accuracies(sets: Sequence[Evaluated], inputs: Inputs) -> dict[Design, Detection]:

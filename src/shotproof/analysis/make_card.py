@@ -88,7 +88,7 @@ def make_card(
         quick=quick,
         metric=comparison.metric,
         level=comparison.level,
-        covers=comparison.first_covers,
+        covers=comparison.first_interval_name,
         context=comparison.context,
         axes=(*random_axes, *stress_axes),
         missing=tuple(missing),
@@ -116,8 +116,8 @@ class _CardBuilder:
         """Build the axis of a stress-test set, with its reference and its placebo."""
         block, loss = verdict.block, verdict.loss
         group = block.group(loss.label)
-        covers = loss.lost.rows_by_classifier[self.classifier].first_covers(self.metric)
-        concluded = loss.concluded[self.metric, covers][self.classifier]
+        interval_name = loss.lost.rows_by_classifier[self.classifier].first_interval_name(self.metric)
+        concluded = loss.concluded[self.metric, interval_name][self.classifier]
         tasks_needed = needed(concluded.interval, loss.gap.tasks)
         costs = tuple(self._costs(block.design, loss, group))
         medium, context = self.comparison.medium, self.comparison.context

@@ -27,10 +27,10 @@ from shotproof.core.limits import COUNT
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.results.evaluated import METRICS, Evaluated, check_metric, evaluated_sets
 from shotproof.stats.evidence import by_design
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 
 RISK = 0.05  # share of pages that may claim something
-_COVERS: tuple[Covers, ...] = ("sampler",)
+_INTERVAL_NAMES: tuple[IntervalName, ...] = ("sampler",)
 _PAGES = 2  # key of the random numbers; halvings and shuffles have their own
 _RARE = 0.01  # smallest probability of so many claims by chance that is still sound
 
@@ -96,12 +96,12 @@ def check_null(
             raise InputError(
                 "no words to shuffle: expected tasks drawn by attributes or contexts, such as fewstab or hard-ood"
             )
-        reevaluated = reevaluate(sets, _COVERS, inputs)
+        reevaluated = reevaluate(sets, _INTERVAL_NAMES, inputs)
     claims = []
     for page in range(pages):
         comparison = compare_sets(
             [_replace_values(evaluated, shuffled_values, page) for evaluated in sets],
-            _COVERS,
+            _INTERVAL_NAMES,
             metric=check_metric(metric),
             reevaluated=reevaluated,
         )

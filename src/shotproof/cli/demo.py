@@ -231,7 +231,7 @@ def _print_summary(comparison: Comparison, inputs: Inputs) -> None:
     (block,) = comparison.blocks
     *_, verdict = verdicts(comparison)  # the last set is hard-ood
     right = {group.label: {row.classifier: row.means["acc"] for row in group.rows} for group in block.groups}
-    lost = {row.classifier: row.intervals[verdict.metric][verdict.covers] for row in verdict.loss.skill.rows}
+    lost = {row.classifier: row.intervals[verdict.metric][verdict.interval_name] for row in verdict.loss.skill.rows}
     for classifier in block.classifiers:
         name = comparison.encoder_names[classifier.encoder]
         same, swapped = (percent(right[label][classifier]) for label in (verdict.loss.reference, verdict.loss.label))
@@ -250,6 +250,6 @@ def _print_summary(comparison: Comparison, inputs: Inputs) -> None:
             f"- Example: {query.label} in the {query.called_cue} was named {query.called}. It had seen {query.called} "
             f"in the {query.called_cue} and {query.label} in the {query.own_cue}."
         )
-    meaning = meanings(comparison.medium)[verdict.covers].removesuffix(".")
+    meaning = meanings(comparison.medium)[verdict.interval_name].removesuffix(".")
     meaning = meaning[0].lower() + meaning[1:]
-    say(f"Brackets: {level(comparison.level)} {verdict.covers} interval ({meaning}).")
+    say(f"Brackets: {level(comparison.level)} {verdict.interval_name} interval ({meaning}).")

@@ -68,8 +68,8 @@ def companions(verdict: Verdict, verdicts: Sequence[Verdict]) -> Companions:
         ),
         None,
     )
-    for_new = next((other for other in swaps if other.covers in OF_NEW_ITEMS), None)
-    return Companions(pasted, alone, for_new if verdict.covers not in OF_NEW_ITEMS else None)
+    for_new = next((other for other in swaps if other.interval_name in OF_NEW_ITEMS), None)
+    return Companions(pasted, alone, for_new if verdict.interval_name not in OF_NEW_ITEMS else None)
 
 
 def without_companions(verdicts: Sequence[Verdict]) -> list[Verdict]:

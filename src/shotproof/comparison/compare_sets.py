@@ -39,7 +39,7 @@ from shotproof.stats.evidence import (
     merge_identical,
     replicates_of,
 )
-from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.intervals import Estimate, IntervalName
 from shotproof.stats.losses import LossContrast, terms_of
 from shotproof.stats.pairs import Conclusion, Pair, conclude
 from shotproof.stats.rows import classifier_rows, compared_pairs
@@ -51,7 +51,7 @@ Detection = Mapping[tuple[str, str], tuple[float, float]]
 
 def compare_sets(
     sets: Sequence[Evaluated],
-    covers: tuple[Covers, ...],
+    interval_names: tuple[IntervalName, ...],
     *,
     level: float = 0.95,
     metric: Metric = "acc",
@@ -64,7 +64,7 @@ def compare_sets(
 
     Args:
         sets: task sets with their values, from `evaluated_sets`
-        covers: names of the intervals
+        interval_names: names of the intervals
         level: level of the intervals
         metric: metric of ranks
         correct: whether to correct by Holm for the number of pairs, within a metric and an interval
@@ -79,7 +79,7 @@ def compare_sets(
     Raises:
         Mismatch: if matched task sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
     """
-    builder = _Builder(covers, level, correct, pairs)
+    builder = _Builder(interval_names, level, correct, pairs)
     blocks: list[Block] = []
     changes: dict[tuple[Design, str], AppliedChange] = {}
     notes: list[str] = []
@@ -103,8 +103,8 @@ def compare_sets(
         level,
         metric,
         correct,
-        covers,
-        conclude_losses(blocks, covers, level, correct),
+        interval_names,
+        conclude_losses(blocks, interval_names, level, correct),
         list(dict.fromkeys(notes)),
         medium=media.pop() if len(media) == 1 else None,
         context=contexts.pop() if len(contexts) == 1 else CONTEXT,
@@ -112,7 +112,7 @@ def compare_sets(
     )
 
 
-Combine = Callable[[Classifier, Metric, Covers], Combination]
+Combine = Callable[[Classifier, Metric, IntervalName], Combination]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Builder:
     {0: 1.0} is the mean on the first set, {0: 1.0, 1: -1.0} the gap between the first and the second.
     """
 
-    covers: tuple[Covers, ...]
+    interval_names: tuple[IntervalName, ...]
     level: float
     correct: bool
     pairs: bool
@@ -134,7 +134,7 @@ class _Builder:
             for index in range(len(replicates))
         ]
         losses = [loss for index in range(len(replicates)) if (loss := self.loss(evidence, index))]
-        refused = {name: reason for name in self.covers if (reason := _reason_if_refused(groups, name))}
+        refused = {name: reason for name in self.interval_names if (reason := _reason_if_refused(groups, name))}
         origins = {replicate.label: replicate.origin for replicate in replicates}
         placebos = {label: placebo for label, origin in origins.items() if (placebo := origin.placebo(origins))}
         agreements = _detector_agreements(replicates, groups, detection)
@@ -156,8 +156,8 @@ class _Builder:
             )
             excess = self.group(evidence, [*sides, *lost], partial(_linear, lost), "excess")
 
-        def skill_lost(classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
-            return contrast.skill_lost(evidence, classifier, metric, covers, self.level)
+        def skill_lost(classifier: Classifier, metric: Metric, interval_name: IntervalName) -> Combination:
+            return contrast.skill_lost(evidence, classifier, metric, interval_name, self.level)
 
         return Loss(
             axis,
@@ -167,9 +167,9 @@ class _Builder:
             self.group(evidence, [*sides, *lost], skill_lost, "skill_lost"),
             {metric: reference.chance(metric) for metric in METRICS},
             {
-                (metric, covers): self._unconcluded(evidence, excess or gap_group, lost, metric, covers)
+                (metric, interval_name): self._unconcluded(evidence, excess or gap_group, lost, metric, interval_name)
                 for metric in METRICS
-                for covers in self.covers
+                for interval_name in self.interval_names
             },
             evidence.is_shuffled(lost),
         )
@@ -191,11 +191,12 @@ class _Builder:
             if all(classifier in replicates.classifiers for replicates in sets)
         ]
         estimates = {
-            (metric, covers): {
-                classifier: evidence.combined(covers, combine(classifier, metric, covers)) for classifier in classifiers
+            (metric, interval_name): {
+                classifier: evidence.combined(interval_name, combine(classifier, metric, interval_name))
+                for classifier in classifiers
             }
             for metric in METRICS
-            for covers in self.covers
+            for interval_name in self.interval_names
         }
         differences: Differences = {}
         by_task: dict[Metric, dict[Classifier, ByTask]] = {}
@@ -235,12 +236,12 @@ class _Builder:
         )
 
     def _triples(
-        self, evidence: Evidence, index: int, pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]]
+        self, evidence: Evidence, index: int, pairs: Mapping[tuple[Metric, IntervalName], Sequence[Pair]]
     ) -> dict[Metric, Triples]:
         """Compare all pairs on random tasks with and without replacement; empty if there are no tasks without."""
         replicates, reevaluated = evidence.replicates[index], evidence.reevaluated
         if (
-            {"sampler", DEPLETION} - set(self.covers)
+            {"sampler", DEPLETION} - set(self.interval_names)
             or not replicates.origin.is_random
             or not isinstance(reevaluated.depletion, Mapping)
         ):
@@ -267,7 +268,7 @@ class _Builder:
         return conclude([difference], self.level, correct=False)[0]
 
     def _unconcluded(
-        self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
+        self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, interval_name: IntervalName
     ) -> dict[Classifier, Concluded]:
         """Estimate what each classifier loses beyond what guessing loses.
 
@@ -277,20 +278,26 @@ class _Builder:
         unconcluded = {}
         for row in group.rows:
             terms = terms_of(lost, row.classifier, metric)
-            estimate = evidence.estimate(covers, terms).less(lost_by_chance)
-            unconcluded[row.classifier] = Concluded(estimate.interval(covers, self.level, evidence.over_tasks(terms)))
+            estimate = evidence.estimate(interval_name, terms).less(lost_by_chance)
+            unconcluded[row.classifier] = Concluded(
+                estimate.interval(interval_name, self.level, evidence.over_tasks(terms))
+            )
         return unconcluded
 
 
-def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
+def _linear(
+    contrast: Mapping[int, float], classifier: Classifier, metric: Metric, interval_name: IntervalName
+) -> Combination:
     return Combination(terms_of(contrast, classifier, metric))
 
 
 def _differences(
-    evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
+    evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, interval_name: IntervalName
 ) -> dict[tuple[Classifier, Classifier], Estimate]:
-    combined = {classifier: combine(classifier, metric, covers) for classifier in classifiers}
-    return {(a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)}
+    combined = {classifier: combine(classifier, metric, interval_name) for classifier in classifiers}
+    return {
+        (a, b): evidence.combined(interval_name, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)
+    }
 
 
 def _by_seed(sets: Sequence[Replicates], classifier: Classifier, metric: Metric) -> dict[int | None, float]:
@@ -301,9 +308,11 @@ def _by_seed(sets: Sequence[Replicates], classifier: Classifier, metric: Metric)
     return first
 
 
-def _reason_if_refused(groups: Sequence[Group], covers: Covers) -> str | None:
+def _reason_if_refused(groups: Sequence[Group], interval_name: IntervalName) -> str | None:
     """Return the first reason for a missing interval; None if any classifier has this interval."""
-    reasons = [row.intervals[metric][covers].refused for group in groups for row in group.rows for metric in METRICS]
+    reasons = [
+        row.intervals[metric][interval_name].refused for group in groups for row in group.rows for metric in METRICS
+    ]
     return reasons[0] if all(reasons) else None
 
 

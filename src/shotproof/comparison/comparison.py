@@ -19,7 +19,7 @@ from shotproof.results.origin import PLACEBO, Design, design_name
 from shotproof.stats.block import Block, Group, Quantity
 from shotproof.stats.costs import AttributeCosts
 from shotproof.stats.data_sets import AcrossDataSets, across_data_sets
-from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.intervals import Interval, IntervalName
 from shotproof.stats.pairs import Pair
 from shotproof.tasks.sampler import Axis
 
@@ -55,7 +55,7 @@ class Comparison:
     level: level of the intervals
     metric: metric of ranks and printed pairs
     corrected: whether Holm's correction for the number of pairs was applied
-    covers: names of the intervals; tables show the first
+    interval_names: names of the intervals; tables show the first
     blocks: one per design
     notes: what readers need to know about the intervals, and about identical task sets
     medium: what the items are, `image` or `sound`; None if unknown, or both
@@ -81,7 +81,7 @@ class Comparison:
     level: float
     metric: Metric
     corrected: bool
-    covers: tuple[Covers, ...]
+    interval_names: tuple[IntervalName, ...]
     blocks: list[Block]
     notes: list[str] = field(default_factory=list)
     medium: str | None = None
@@ -90,17 +90,17 @@ class Comparison:
     changes: Mapping[tuple[Design, str], AppliedChange] = field(default_factory=dict)
 
     @property
-    def refused(self) -> dict[Covers, str]:
+    def refused(self) -> dict[IntervalName, str]:
         """Return the reason for each interval that is not available for any classifier of any design."""
-        reasons = {name: [block.refused.get(name) for block in self.blocks] for name in self.covers}
+        reasons = {name: [block.refused.get(name) for block in self.blocks] for name in self.interval_names}
         return {
             name: of_blocks[0] for name, of_blocks in reasons.items() if of_blocks[0] is not None and all(of_blocks)
         }
 
     @property
-    def first_covers(self) -> Covers:
+    def first_interval_name(self) -> IntervalName:
         """Return the first interval that is available for any classifier, the default of all numbers."""
-        return next((name for name in self.covers if name not in self.refused), self.covers[0])
+        return next((name for name in self.interval_names if name not in self.refused), self.interval_names[0])
 
     @property
     def groups(self) -> list[Group]:

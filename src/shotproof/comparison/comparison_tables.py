@@ -151,7 +151,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             for group in block.groups
         ],
         "encoders": {name: spelling for spelling, name in comparison.encoder_names.items()},
-        "covers": {name: meanings(comparison.medium)[name] for name in comparison.covers},
+        "covers": {name: meanings(comparison.medium)[name] for name in comparison.interval_names},
         "refused": comparison.refused,
         "notes": comparison.notes,
         "designs": [

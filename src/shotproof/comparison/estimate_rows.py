@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import Design
 from shotproof.stats.block import TITLES, Block, Group, Loss, Quantity
-from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.intervals import Interval, IntervalName
 from shotproof.stats.pairs import Conclusion
 from shotproof.stats.ranks import RankRange
 from shotproof.tasks.sampler import Axis
@@ -78,8 +78,8 @@ def group_rows(
     """
     for row in group.rows:
         for metric in METRICS:
-            first = row.first_covers(metric)
-            for covers, interval in row.intervals[metric].items():
+            first = row.first_interval_name(metric)
+            for interval_name, interval in row.intervals[metric].items():
                 yield EstimateRow(
                     classifier=row.classifier,
                     metric=metric,
@@ -94,17 +94,17 @@ def group_rows(
                     digest=digest or (group.digests[0] if group.digests else None),
                     task_count=group.tasks,
                     seeds=group.seeds,
-                    rank=row.ranks[metric][covers],
-                    conclusion=_conclusion(loss, group, row.classifier, metric, covers),
+                    rank=row.ranks[metric][interval_name],
+                    conclusion=_conclusion(loss, group, row.classifier, metric, interval_name),
                     deviation=row.spread(metric),
                     chance=loss.chance.get(metric) if loss else None,
-                    is_first=covers == first,
+                    is_first=interval_name == first,
                 )
 
 
 def _conclusion(
-    loss: Loss | None, group: Group, classifier: Classifier, metric: Metric, covers: Covers
+    loss: Loss | None, group: Group, classifier: Classifier, metric: Metric, interval_name: IntervalName
 ) -> Conclusion | None:
-    if loss is None or group is not loss.lost or (metric, covers) not in loss.concluded:
+    if loss is None or group is not loss.lost or (metric, interval_name) not in loss.concluded:
         return None
-    return loss.concluded[metric, covers][classifier].conclusion
+    return loss.concluded[metric, interval_name][classifier].conclusion

@@ -268,13 +268,13 @@ def _check_drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Ch
         _require_same_data(card, axis, against, old)
     before, now = (side.estimates["accuracy"][card.metric] for side in (old, axis))
     limit = MAX_DROP if limits.max_drop is None else limits.max_drop
-    covers = now.covers if before.covers == now.covers else f"{now.covers}, {before.covers} before"
+    interval_name = now.covers if before.covers == now.covers else f"{now.covers}, {before.covers} before"
     by_task = [np.array(side.by_task.get(card.metric, ())) for side in (old, axis)]
     is_paired = not has_other_tasks and len(by_task[0]) == len(by_task[1]) > 0
     differences = by_task[0] - by_task[1] if is_paired else np.zeros(1)
     quantity, unit = "drop in accuracy", " points"
     if is_paired and not differences.any():
-        no_change = Interval(0.0, 0.0, 0.0, f"{covers}, paired", card.level)
+        no_change = Interval(0.0, 0.0, 0.0, f"{interval_name}, paired", card.level)
         outcome: Outcome = "pass" if limit >= 0 else "fail"
         sentence = f"{axis.name}: {quantity} of 0{unit}: no task differs."
         return Check(axis.name, quantity, limit, no_change, outcome, sentence)
@@ -290,7 +290,7 @@ def _check_drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Ch
     elif before.task_variance is not None and now.task_variance is not None:
         over_tasks = Estimate(0.0, Spread(before.task_variance + now.task_variance, 0.0))
     pairing = "paired" if is_paired else f"not paired: {reason},"
-    drop = difference(first, second).interval(f"{covers}, {pairing}", card.level, over_tasks)
+    drop = difference(first, second).interval(f"{interval_name}, {pairing}", card.level, over_tasks)
     return _check(card, axis, quantity, unit, drop, limit)
 
 

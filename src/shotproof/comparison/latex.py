@@ -63,19 +63,19 @@ def _design_table(comparison: Comparison, table: WideTable) -> str:
 
 def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
     """Write one row per data set and one column per classifier, by the comparison's metric, with the mean below."""
-    metric, covers = comparison.metric, comparison.first_covers
+    metric, interval_name = comparison.metric, comparison.first_interval_name
     classifiers = [row.classifier for row in across.mean.rows]
     body = []
     for name, group in across.rows:
-        best = best_of(group, metric, covers)
-        cells = [cell_of(group, metric, best, classifier, covers) for classifier in classifiers]
+        best = best_of(group, metric, interval_name)
+        cells = [cell_of(group, metric, best, classifier, interval_name) for classifier in classifiers]
         body.append(_line([escape(name), *map(_format_cell, cells)]))
     names = [escape(comparison.classifier_name(classifier)) for classifier in classifiers]
     lines = [_line(["Data set", *names]), r"\midrule", *body[:-1], r"\midrule", body[-1]]
     caption = (
         f"{across.name}, {METRIC_NAMES[metric]} in percent by data set, and their mean with equal weights. "
-        f"± is the half-width of the {100 * comparison.level:.4g}% interval '{covers}', for these data sets and not "
-        "for others. Bold: no other is conclusively better, by paired tests."
+        f"± is the half-width of the {100 * comparison.level:.4g}% interval '{interval_name}', for these data sets and "
+        "not for others. Bold: no other is conclusively better, by paired tests."
     )
     return _table("l" + "c" * len(names), lines, caption, f"data sets {across.name}")
 

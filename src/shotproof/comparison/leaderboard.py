@@ -28,10 +28,10 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.nouns import counted
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.metrics import rank_correlation
-from shotproof.stats.intervals import Covers, Estimate, Interval, check_intervals, check_level
+from shotproof.stats.intervals import Estimate, Interval, IntervalName, check_intervals, check_level
 from shotproof.stats.ranks import RankRange, ranges_of, with_implied
 
-IMAGES: Covers = "images"
+IMAGES: IntervalName = "images"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Column:
     """One number of every classifier on one axis, in the order of the leaderboard's entries.
 
     axis: index of the axis
-    covers: name of the interval of the numbers and the ranks
+    interval_name: name of the interval of the numbers and the ranks
     intervals: numbers with their intervals; None for classifiers that were not measured
     ranks: from behind all that are conclusively better to before all that are conclusively worse; None without an
         interval
@@ -68,7 +68,7 @@ class Column:
     axis: int
     quantity: Quantity
     metric: Metric
-    covers: Covers
+    interval_name: IntervalName
     intervals: tuple[Interval | None, ...]
     ranks: tuple[RankRange | None, ...]
 
@@ -90,7 +90,7 @@ class BoardEntry:
 class Leaderboard:
     """Classifiers on the same task sets.
 
-    covers: name of the interval of most columns; other columns name their own
+    interval_name: name of the interval of most columns; other columns name their own
     level: level of the intervals
     metric: metric to show first
     beaten: for two columns of one data set and metric, by their indices: whether another classifier is conclusively
@@ -99,7 +99,7 @@ class Leaderboard:
     notes: what was left out, and why
     """
 
-    covers: Covers
+    interval_name: IntervalName
     level: float
     metric: Metric
     axes: tuple[BoardAxis, ...]
@@ -116,7 +116,8 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         data_sets = ", ".join(self.data_sets)
-        return f"<Leaderboard of {counted(len(self.entries), 'classifier')} on {data_sets}: {self.covers} intervals>"
+        classifiers = counted(len(self.entries), "classifier")
+        return f"<Leaderboard of {classifiers} on {data_sets}: {self.interval_name} intervals>"
 
 
 def make_leaderboard(
@@ -160,11 +161,13 @@ def make_leaderboard(
     columns: list[Column] = []
     better: list[npt.NDArray[np.uint8]] = []  # packed as bits, because the pairs of thousands of classifiers are many
     for index, axis in enumerate(axes):
-        covers = requested or _shared_interval([row for row in measurements if row.axis == axis.key])
+        interval_name = requested or _shared_interval([row for row in measurements if row.axis == axis.key])
         for number_key in ((quantity, by_metric) for by_metric in METRICS for quantity in QUANTITIES):
-            numbers = [_number(by_axis.get((classifier, index), ()), number_key, covers) for classifier in classifiers]
+            numbers = [
+                _number(by_axis.get((classifier, index), ()), number_key, interval_name) for classifier in classifiers
+            ]
             if any(numbers):
-                column, ahead = _rank_column(index, number_key, numbers, covers, level)
+                column, ahead = _rank_column(index, number_key, numbers, interval_name, level)
                 columns.append(column)
                 better.append(np.packbits(ahead, axis=1))
     if all(rank is None for column in columns for rank in column.ranks):
@@ -175,7 +178,7 @@ def make_leaderboard(
         if axes[columns[a].axis].data_set == axes[columns[b].axis].data_set and columns[a].metric == columns[b].metric
     ]
     return Leaderboard(
-        Counter(column.covers for column in columns).most_common(1)[0][0],
+        Counter(column.interval_name for column in columns).most_common(1)[0][0],
         level,
         metric,
         tuple(axes),
@@ -310,28 +313,28 @@ def _mean(measurement: Measurement, key: NumberKey) -> float:
     return next((number.estimate.mean for number in measurement.numbers.get(key, {}).values()), math.nan)
 
 
-def _shared_interval(measurements: Sequence[Measurement]) -> Covers:
+def _shared_interval(measurements: Sequence[Measurement]) -> IntervalName:
     """Return `images` if every number that can be ranked has this interval, else `sampler`."""
     numbers = [by_interval for row in measurements for by_interval in row.numbers.values()]
     ranked = [row for row in numbers if any(number.can_be_ranked for number in row.values())]
     return IMAGES if all(IMAGES in by_interval for by_interval in ranked) else SAMPLER
 
 
-def _number(measurements: Sequence[Measurement], key: NumberKey, covers: Covers) -> Comparable | None:
+def _number(measurements: Sequence[Measurement], key: NumberKey, interval_name: IntervalName) -> Comparable | None:
     """Return the number with this interval; of a card and results, the one that can be compared task by task."""
     available = [row.numbers[key] for row in measurements if key in row.numbers]
-    with_interval = [by_interval[covers] for by_interval in available if covers in by_interval]
+    with_interval = [by_interval[interval_name] for by_interval in available if interval_name in by_interval]
     if with_interval:
         return max(with_interval, key=lambda number: bool(number.by_task))
     other = next((number for by_interval in available for number in by_interval.values()), None)
     if other is None:
         return None
     kinds = ", ".join(dict.fromkeys(kind for by_interval in available for kind in by_interval))
-    return Comparable(Estimate(other.estimate.mean, None, f"no {covers} interval, only {kinds}"))
+    return Comparable(Estimate(other.estimate.mean, None, f"no {interval_name} interval, only {kinds}"))
 
 
 def _rank_column(
-    axis: int, key: NumberKey, numbers: Sequence[Comparable | None], covers: Covers, level: float
+    axis: int, key: NumberKey, numbers: Sequence[Comparable | None], interval_name: IntervalName, level: float
 ) -> tuple[Column, BoolArray]:
     """Rank the classifiers by one number.
 
@@ -350,8 +353,8 @@ def _rank_column(
         ranks[index] = rank
     among_all = np.zeros((len(numbers),) * 2, dtype=np.bool_)
     among_all[np.ix_(ranked, ranked)] = ahead
-    intervals = tuple(None if number is None else number.estimate.interval(covers, level) for number in numbers)
-    return Column(axis, quantity, metric, covers, intervals, tuple(ranks)), among_all
+    intervals = tuple(None if number is None else number.estimate.interval(interval_name, level) for number in numbers)
+    return Column(axis, quantity, metric, interval_name, intervals, tuple(ranks)), among_all
 
 
 def _correlation(first: Column, second: Column) -> float:

@@ -23,13 +23,13 @@ from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_s
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
 from shotproof.stats.block import Group, Loss
-from shotproof.stats.intervals import Covers, Estimate, Spread
+from shotproof.stats.intervals import Estimate, IntervalName, Spread
 from shotproof.tasks.taskset import TaskSet
 
 Quantity = Literal["accuracy", "skill_lost"]
 QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
 NumberKey = tuple[Quantity, Metric]
-SAMPLER: Covers = "sampler"
+SAMPLER: IntervalName = "sampler"
 SEEDS_SEPARATOR = "+"  # between the digests of several seeds
 MOST_TASKS = 10**9
 COLUMNS = ["task", "slot", "label", "n_query"]  # columns that identify a task set

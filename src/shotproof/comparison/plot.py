@@ -265,22 +265,22 @@ def _interval_panels(comparison: Comparison) -> Iterator[Panel]:
     for block, group in _groups(comparison):
 
         def draw(axes: Axes, group: Group = group) -> None:
-            for index, covers in enumerate(comparison.covers):
+            for index, interval_name in enumerate(comparison.interval_names):
                 color = _COLORS[index % 8]
                 for number, row in enumerate(group.rows):
-                    interval, label = row.intervals[metric][covers], None if number else covers
-                    y = number + (index + 0.5) * 0.6 / len(comparison.covers) - 0.3
+                    interval, label = row.intervals[metric][interval_name], None if number else interval_name
+                    y = number + (index + 0.5) * 0.6 / len(comparison.interval_names) - 0.3
                     _draw_interval(axes, interval, y, color)
                     axes.plot(interval.mean, y, _MARKERS[index % 8], color=color, markersize=4, label=label)
             _list_names(axes, [comparison.classifier_name(row.classifier) for row in group.rows])
             axes.set_xlabel(f"{METRIC_NAMES[metric]}, percent, {100 * comparison.level:.4g}% intervals", fontsize=8)
 
-        height = 1.2 + 0.16 * len(group.rows) * (1 + len(comparison.covers))
+        height = 1.2 + 0.16 * len(group.rows) * (1 + len(comparison.interval_names))
         yield Panel(comparison.design_name(block.design), group.name, draw, height)
 
 
 def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
-    metric, covers = comparison.metric, comparison.first_covers
+    metric, interval_name = comparison.metric, comparison.first_interval_name
     for block, group in _groups(comparison, gaps=True):
         if len(group.rows) < 2:
             continue
@@ -289,7 +289,7 @@ def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
         def draw(axes: Axes, group: Group = group, few: bool = few) -> None:
             classifiers = [row.classifier for row in group.rows]
             differences = np.full((len(classifiers), len(classifiers)), np.nan)
-            for pair in group.pairs[metric, covers]:
+            for pair in group.pairs[metric, interval_name]:
                 weight = "normal" if pair.conclusion == "0" else "bold"
                 for turned in (pair, pair.turned()):
                     row, column = classifiers.index(turned.a), classifiers.index(turned.b)

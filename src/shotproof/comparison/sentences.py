@@ -99,7 +99,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
     rerun = f"shotproof run {experiment}" if experiment else None
     selected = _select_verdicts(comparison, list(verdicts(comparison)))
     steps = []
-    if selected and "images" not in comparison.covers:
+    if selected and "images" not in comparison.interval_names:
         steps.append(
             Step(
                 "These intervals hold for new tasks on the same items. For intervals that also hold for new items:",
@@ -193,7 +193,7 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
     groups: dict[Hashable, list[Verdict]] = {}
     for index, verdict in enumerate(selected):
         key = (
-            *(verdict.block.design, verdict.covers, verdict.loss.axis in _RELIED_ON and verdict.shows_reliance),
+            *(verdict.block.design, verdict.interval_name, verdict.loss.axis in _RELIED_ON and verdict.shows_reliance),
             *(
                 verdict.loss.excess is not None or verdict.loss.reference,
                 verdict.more,
@@ -253,7 +253,7 @@ def _for_new_items_sentence(comparison: Comparison, verdict: Verdict) -> str:
     where = _capitalized(condition(verdict.loss.label, verdict.change))
     start, items = f"{where},", nouns(comparison.medium)
     with_skill = sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear)))
-    basis = f"({level(comparison.level)} {verdict.covers} intervals)"
+    basis = f"({level(comparison.level)} {verdict.interval_name} intervals)"
     if verdict.losing:
         subject = _subject(comparison, verdict.losing, with_skill)
         lose, their = _agree(verdict.losing, "loses", "lose"), _agree(verdict.losing, "its", "their")
@@ -279,7 +279,7 @@ def _intervals_of_skilled(verdict: Verdict, group: Group) -> list[Interval]:
     Empty if there is no interval: tasks on which a classifier always does equally well have none.
     """
     rows = [row for name in (*verdict.losing, *verdict.gaining, *verdict.unclear) if (row := group.row(name))]
-    intervals = [row.intervals[verdict.metric].get(verdict.covers) for row in rows]
+    intervals = [row.intervals[verdict.metric].get(verdict.interval_name) for row in rows]
     with_mean = [interval for interval in intervals if interval and interval.has_mean]
     return [] if all(interval.refused for interval in with_mean) else with_mean
 
@@ -339,8 +339,8 @@ def _format_bounds(intervals: Sequence[Interval], unit: str) -> str:
 
 def _basis(comparison: Comparison, verdict: Verdict) -> str:
     """Name the intervals that a statement rests on, and what they are valid for."""
-    scope = f", {_these_only(comparison.medium)}" if verdict.covers == "sampler" else ""
-    return f"Basis: {level(comparison.level)} {verdict.covers} intervals{scope}."
+    scope = f", {_these_only(comparison.medium)}" if verdict.interval_name == "sampler" else ""
+    return f"Basis: {level(comparison.level)} {verdict.interval_name} intervals{scope}."
 
 
 def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str) -> Iterator[str]:
@@ -421,16 +421,15 @@ def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str
     intervals = [_lost_points(verdict, classifier) for classifier in unclear]
     available = [interval for interval in intervals if not interval.refused]
     if not available:
-        return (
-            f"{start}, no statement is possible, because there is no {verdict.covers} interval: {intervals[0].refused}."
-        )
+        reason = f"there is no {verdict.interval_name} interval: {intervals[0].refused}"
+        return f"{start}, no statement is possible, because {reason}."
     low, high = min(interval.low for interval in available), max(interval.high for interval in available)
     loss = _loss_between(low, high, f" of {metric}", verdict.loss.reference, has_placebo)
     question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
     if low > 0 or high < 0:  # conclusive only without the correction
         unanswered = f"{start}, the data does not show whether {question}, after the correction for multiple testing."
         return f"{unanswered} Without the correction, {loss}. {basis}"
-    settled = _settling_sentence(verdict.needed, comparison.medium, verdict.covers)
+    settled = _settling_sentence(verdict.needed, comparison.medium, verdict.interval_name)
     return f"{start}, the data does not show whether {question}. {_capitalized(loss)}. {basis}{settled}"
 
 
@@ -440,19 +439,19 @@ def _loss_between(low: float, high: float, of_metric: str, reference: str, has_p
     return f"the loss{of_metric} {against} is between {percent(low)} and {percent(high)} points"
 
 
-def _settling_sentence(needed: Needed | None, medium: str | None, covers: str) -> str:
+def _settling_sentence(needed: Needed | None, medium: str | None, interval_name: str) -> str:
     """Write what would settle a loss as a sentence after another; empty if nothing practicable would."""
-    settled = would_settle(needed, medium, covers)
+    settled = would_settle(needed, medium, interval_name)
     return f" {settled}, if the loss is as large as it looks." if settled else ""
 
 
-def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
+def would_settle(needed: Needed | None, medium: str | None, interval_name: str) -> str:
     """State how many more tasks, or how much more data, would settle a question; empty if nothing practicable would.
 
     Args:
         needed: tasks or data required; None if the estimate is not in the direction in question
         medium: what the items are
-        covers: name of the interval
+        interval_name: name of the interval
 
     Returns:
         A sentence without its period; the number of tasks is rounded to two significant digits.
@@ -462,7 +461,7 @@ def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
     if needed.tasks is not None:
         more = counted(int(float(f"{needed.tasks:.2g}")), "more task")
     else:
-        items = "classes" if covers == "classes" else f"{nouns(medium)} per class"
+        items = "classes" if interval_name == "classes" else f"{nouns(medium)} per class"
         more = f"{needed.data:.1f} times as many {items}"
     return f"About {more} would settle it"
 
@@ -487,7 +486,7 @@ def shortcut_name(comparison: Comparison, verdict: Verdict) -> str | None:
 
 
 def _skill_shares(verdict: Verdict) -> dict[Classifier, Interval]:
-    return {row.classifier: row.intervals[verdict.metric][verdict.covers] for row in verdict.loss.skill.rows}
+    return {row.classifier: row.intervals[verdict.metric][verdict.interval_name] for row in verdict.loss.skill.rows}
 
 
 def _format_share(verdict: Verdict, classifier: Classifier) -> str:
@@ -497,7 +496,7 @@ def _format_share(verdict: Verdict, classifier: Classifier) -> str:
 def _lost_points(verdict: Verdict, classifier: Classifier) -> Interval:
     row = verdict.loss.lost.row(classifier)
     assert row is not None
-    return row.intervals[verdict.metric][verdict.covers]
+    return row.intervals[verdict.metric][verdict.interval_name]
 
 
 def _subject(comparison: Comparison, classifiers: Sequence[Classifier], total: int) -> str:
@@ -645,7 +644,7 @@ def interval_sentences(comparison: Comparison) -> list[str]:
     Returns:
         The statements; empty if the first interval is available everywhere.
     """
-    first = comparison.covers[0]
+    first = comparison.interval_names[0]
     measured = [(block, group) for block in comparison.blocks for group in block.measured]
     sets: dict[str, list[str]] = {}
     for block, group in measured:
@@ -653,7 +652,7 @@ def interval_sentences(comparison: Comparison) -> list[str]:
         if refused and refused[0] is not None and all(refused):
             reason = refused[0].partition(";")[0].removeprefix(f"{group.label}: ")  # details are on the page
             sets.setdefault(reason, []).append(f"{group.label} ({comparison.design_name(block.design)})")
-    others = [name for name in comparison.covers[1:] if name not in comparison.refused]
+    others = [name for name in comparison.interval_names[1:] if name not in comparison.refused]
     instead = f" The {others[0]} interval is used instead" if others else ""
     if others:
         instead += f"; it is {_these_only(comparison.medium)}." if others[0] == "sampler" else "."

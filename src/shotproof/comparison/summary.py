@@ -82,7 +82,7 @@ def terms(comparison: Comparison) -> list[Term]:
     if reported:
         explained.append(Term("above chance", "the part of the accuracy that guessing would not reach"))
     meaning = meanings(comparison.medium)
-    names = dict.fromkeys(verdict.covers for verdict in reported) or [comparison.first_covers]
+    names = dict.fromkeys(verdict.interval_name for verdict in reported) or [comparison.first_interval_name]
     explained += [Term(f"{name} interval", f"allows for {_lower_first(meaning[name]).rstrip('.')}") for name in names]
     return explained
 
@@ -94,7 +94,7 @@ def _choice_sentence(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     if len(rows) < 2:
         return
     best = rows[0].classifier
-    signs = group.signs(verdict.metric, verdict.covers)
+    signs = group.signs(verdict.metric, verdict.interval_name)
     tied = [row.classifier for row in rows[1:] if signs.get((best, row.classifier)) != "+"]
     high, low = (percent(rows[index].means[verdict.metric]) for index in (0, -1))
     tasks, several = f"on {verdict.loss.label} tasks", counted(len(rows), "classifier")
@@ -114,7 +114,7 @@ def _reliance_sentence(comparison: Comparison, verdict: Verdict, focus: Classifi
     """State what the classifier in focus relies on, what that costs it, and whether others rely on it too."""
     row = verdict.loss.lost.row(focus)
     assert row is not None
-    lost = row.intervals[verdict.metric][verdict.covers]
+    lost = row.intervals[verdict.metric][verdict.interval_name]
     with_skill = sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear)))
     others = len(verdict.losing) - 1
     as_others = f", as {_others_do(others, with_skill - 1)}" if others else ""

@@ -31,7 +31,7 @@ from shotproof.comparison.comparison import Comparison
 from shotproof.results.applied_change import AppliedChange
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
-from shotproof.stats.intervals import Covers, Interval, Needed, needed
+from shotproof.stats.intervals import Interval, IntervalName, Needed, needed
 
 LITTLE = 5.0  # percent of the skill; a loss of at most this much is a finding
 CEILING = 98.0  # a higher accuracy leaves so few errors that every interval is too narrow
@@ -41,7 +41,7 @@ CEILING = 98.0  # a higher accuracy leaves so few errors that every interval is 
 class Verdict:
     """Findings on one task set against its reference; classifiers are ordered from the largest share lost down.
 
-    covers: name of the interval that the verdict is based on
+    interval_name: name of the interval that the verdict is based on
     change, reference_change: what is changed in the items of the tasks and of the reference; None if nothing is
     losing, gaining, unclear: classifiers with skill, by whether they conclusively lose, gain, or neither
     at_chance: classifiers without skill on the reference
@@ -57,7 +57,7 @@ class Verdict:
     block: Block
     loss: Loss
     metric: Metric
-    covers: Covers
+    interval_name: IntervalName
     losing: tuple[Classifier, ...] = ()
     gaining: tuple[Classifier, ...] = ()
     unclear: tuple[Classifier, ...] = ()
@@ -82,7 +82,7 @@ class Verdict:
     def share_lost(self) -> float:
         """Return the share of skill that the classifier in focus loses, in percent; 0 if there is none."""
         row = None if self.focus is None else self.loss.skill.row(self.focus)
-        return 0.0 if row is None else row.intervals[self.metric][self.covers].mean
+        return 0.0 if row is None else row.intervals[self.metric][self.interval_name].mean
 
     @property
     def most_lost(self) -> float:
@@ -115,16 +115,18 @@ def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[V
     losses = [(block, loss) for block in comparison.blocks for loss in block.losses]
     corrected = 1 - (1 - comparison.level) / max(sum(len(loss.gap.rows) for _, loss in losses), 1)
     for block, loss in losses:
-        verdict = _verdict(block, loss, comparison.covers, metric or comparison.metric, corrected)
+        verdict = _verdict(block, loss, comparison.interval_names, metric or comparison.metric, corrected)
         change, of_reference = (comparison.changes.get((block.design, side)) for side in (loss.label, loss.reference))
         yield replace(verdict, change=change, reference_change=of_reference)
 
 
-def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric, corrected: float) -> Verdict:
+def _verdict(
+    block: Block, loss: Loss, interval_names: Sequence[IntervalName], metric: Metric, corrected: float
+) -> Verdict:
     available = [
-        name for name in covers if any(not row.intervals[metric][name].refused for row in loss.lost.rows)
+        name for name in interval_names if any(not row.intervals[metric][name].refused for row in loss.lost.rows)
     ]  # if there is none, everything is unclear
-    interval = available[0] if available else covers[0]
+    interval = available[0] if available else interval_names[0]
     concluded = loss.concluded[metric, interval]
     shares = {row.classifier: row.intervals[metric][interval] for row in loss.skill.rows}
     at_chance = [
@@ -159,20 +161,20 @@ def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric,
 
 
 def _rank_losses(
-    loss: Loss, metric: Metric, covers: Covers, ordered: Sequence[Classifier], losing: Sequence[Classifier]
+    loss: Loss, metric: Metric, interval_name: IntervalName, ordered: Sequence[Classifier], losing: Sequence[Classifier]
 ) -> dict[str, Any]:
     """Find who loses most and least, by conclusive pairs of the share of skill.
 
     Args:
         loss: the loss to rank by
-        metric, covers: metric and interval of the pairs
+        metric, interval_name: metric and interval of the pairs
         ordered: classifiers with skill, from the largest share lost down
         losing: classifiers that conclusively lose accuracy
 
     Returns:
         The fields `most` and `least`, or `more` and `than`, of the verdict; empty if no pair is conclusive.
     """
-    signs = loss.skill.signs(metric, covers)
+    signs = loss.skill.signs(metric, interval_name)
     below = {a: tuple(b for b in ordered if signs.get((a, b)) == "+") for a in ordered}
     ahead = [classifier for classifier in losing if below[classifier]]
     if not ahead:

@@ -11,7 +11,7 @@ from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.core.nouns import counted
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Group
-from shotproof.stats.intervals import Covers, meanings
+from shotproof.stats.intervals import IntervalName, meanings
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,27 @@ class WideTable:
 
 def wide_table(comparison: Comparison, block: Block) -> WideTable:
     """Collect all task sets of a design, with gaps and skill lost, under the first interval."""
-    covers = comparison.first_covers
+    interval_name = comparison.first_interval_name
     groups = [*block.measured, *(group for loss in block.losses for group in (loss.gap, loss.skill))]
-    columns = [(group, metric, best_of(group, metric, covers)) for group in groups for metric in METRICS]
+    columns = [(group, metric, best_of(group, metric, interval_name)) for group in groups for metric in METRICS]
     rows = [
-        (classifier, [cell_of(*column, classifier, covers) for column in columns]) for classifier in block.classifiers
+        (classifier, [cell_of(*column, classifier, interval_name) for column in columns])
+        for classifier in block.classifiers
     ]
     return WideTable(block, groups, rows)
 
 
-def best_of(group: Group, metric: Metric, covers: Covers) -> set[Classifier]:
+def best_of(group: Group, metric: Metric, interval_name: IntervalName) -> set[Classifier]:
     """Return the classifiers that no other is conclusively better than; the smallest loss is best.
 
     Empty if there is no choice: a single classifier, or no interval for any pair.
     """
-    pairs = group.pairs[metric, covers]
+    pairs = group.pairs[metric, interval_name]
     if all(pair.interval.refused for pair in pairs):
         return set()
     is_lost = group.against is not None
     beaten = {pair.b if (pair.conclusion == "+") != is_lost else pair.a for pair in pairs if pair.conclusion != "0"}
-    with_number = [row for row in group.rows if not math.isnan(row.intervals[metric][covers].mean)]
+    with_number = [row for row in group.rows if not math.isnan(row.intervals[metric][interval_name].mean)]
     return {row.classifier for row in with_number if row.classifier not in beaten}
 
 
@@ -89,7 +90,7 @@ def title_of(block: Block) -> str:
 
 def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
     """Explain the table in sentences."""
-    name = comparison.first_covers
+    name = comparison.first_interval_name
     meaning = meanings(comparison.medium)[name]
     block = table.block
     has_deviations = any(cell and cell.deviation is not None for _, cells in table.rows for cell in cells)
@@ -113,12 +114,14 @@ def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
     return sentences
 
 
-def cell_of(group: Group, metric: Metric, best: set[Classifier], classifier: Classifier, covers: Covers) -> Cell | None:
+def cell_of(
+    group: Group, metric: Metric, best: set[Classifier], classifier: Classifier, interval_name: IntervalName
+) -> Cell | None:
     """Return the cell of a classifier in one column; None if it was not evaluated."""
     row = group.row(classifier)
     if row is None:
         return None
-    interval = row.intervals[metric][covers]
+    interval = row.intervals[metric][interval_name]
     half_width = None if interval.refused else interval.half_width
     return Cell(interval.mean, half_width, row.spread(metric), classifier in best)
 

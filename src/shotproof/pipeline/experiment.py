@@ -77,7 +77,7 @@ from shotproof.pipeline.experiment_file import AttributesSection, EvaluateSectio
 from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, resolve_uses
 from shotproof.pipeline.mix_section import Mixing
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model  # imported where it is needed: requires PyTorch
@@ -136,7 +136,7 @@ class Experiment:
     runtime: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None
     placebo: bool = True
-    intervals: tuple[Covers, ...] | None = None
+    intervals: tuple[IntervalName, ...] | None = None
     metric: str = "acc"
     stages: Literal["all"] | tuple[int, ...] = ()
     projection: str = "pca"

@@ -35,7 +35,7 @@ from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.mix_section import Mixing
 from shotproof.results.evaluated import METRICS
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 from shotproof.tasks.sampler import samplers
 
 DEFAULT_SAMPLERS = ("random", "fewstab")
@@ -202,7 +202,7 @@ class OutputSection(Section):
 
     folder: Path | None = option(None, "output folder; by default the name of the experiment file with -results")
     title: str | None = option(None, "title of the report")
-    intervals: tuple[Covers, ...] | None = option(
+    intervals: tuple[IntervalName, ...] | None = option(
         None,
         "what the intervals cover; the first is used for statements. By default images if the data allows, and sampler",
         distinct=True,

@@ -96,7 +96,7 @@ class Study:
         >>> study = sp.Study(world.catalog(), encoder=features, attributes=world.attributes())
         >>> study.evaluate(["ncc", "ridge"], on=["random", "fewstab"], shots=[5], query=5, tasks=40)
         <Study of world of shapes: 2 methods on 3 task sets>
-        >>> study.compare().covers
+        >>> study.compare().interval_names
         ('images', 'sampler')
         >>> study.compare().to_pandas()["quantity"].unique().tolist()[:3]
         ['accuracy', 'gap', 'placebo']
@@ -505,7 +505,7 @@ class Study:
         else:
             inputs = self.inputs
             comparison_settings = [
-                comparison.covers,
+                comparison.interval_names,
                 comparison.level,
                 comparison.metric,
                 comparison.corrected,
@@ -602,7 +602,7 @@ def run(
         with steps:
             with steps.stage("intervals") as stage:
                 comparison = study.compare()
-                stage.summary = ", ".join(name for name in comparison.covers if name not in comparison.refused)
+                stage.summary = ", ".join(name for name in comparison.interval_names if name not in comparison.refused)
             with steps.stage("report") as stage:
                 study.report()
                 stage.summary = REPORT_FILE
@@ -645,9 +645,9 @@ def compare(
         >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
         >>> tasks = sp.sample(world.catalog(), "random", tasks=20, query=5)
         >>> results = sp.evaluate(tasks, features, ["ncc", "knn"])
-        >>> compare(results).covers
+        >>> compare(results).interval_names
         ('sampler',)
-        >>> compare([results, tasks, world.catalog(), features], halvings=4).covers
+        >>> compare([results, tasks, world.catalog(), features], halvings=4).interval_names
         ('images', 'sampler')
     """
     study = parts

@@ -14,7 +14,7 @@ import numpy as np
 from shotproof.core.arrays import FloatArray
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import PLACEBO, RANDOM, Design
-from shotproof.stats.intervals import Covers, Estimate, Interval
+from shotproof.stats.intervals import Estimate, Interval, IntervalName
 from shotproof.stats.pairs import Conclusion, Pair
 from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Triples
@@ -24,8 +24,8 @@ from shotproof.tasks.sampler import Axis
 # all in points; the share of the skill that is lost, in percent.
 Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill_lost"]
 
-Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
-Differences = dict[tuple[Metric, Covers], dict[tuple[Classifier, Classifier], Estimate]]
+Estimates = dict[tuple[Metric, IntervalName], dict[Classifier, Estimate]]
+Differences = dict[tuple[Metric, IntervalName], dict[tuple[Classifier, Classifier], Estimate]]
 ByTask = Mapping[tuple[str, ...], FloatArray]  # values [tasks], by the keys that match tasks
 
 TITLES: dict[Quantity, str] = {
@@ -47,18 +47,21 @@ class ClassifierRow:
 
     classifier: Classifier
     means: dict[Metric, float]
-    intervals: dict[Metric, dict[Covers, Interval]]
-    ranks: dict[Metric, dict[Covers, RankRange | None]]
+    intervals: dict[Metric, dict[IntervalName, Interval]]
+    ranks: dict[Metric, dict[IntervalName, RankRange | None]]
     seeds: dict[Metric, dict[int | None, float]]
 
     def first(self, metric: Metric) -> Interval:
         """Return the first interval that could be computed, or else the first with its reason."""
-        return self.intervals[metric][self.first_covers(metric)]
+        return self.intervals[metric][self.first_interval_name(metric)]
 
-    def first_covers(self, metric: Metric) -> Covers:
+    def first_interval_name(self, metric: Metric) -> IntervalName:
         """Return the name of the first interval that could be computed, or else the first name."""
         intervals = self.intervals[metric]
-        return next((covers for covers, interval in intervals.items() if not interval.refused), next(iter(intervals)))
+        return next(
+            (interval_name for interval_name, interval in intervals.items() if not interval.refused),
+            next(iter(intervals)),
+        )
 
     def rank(self, metric: Metric) -> RankRange | None:
         """Return the rank under the first interval that has one; None if no interval can rank the classifier."""
@@ -97,7 +100,7 @@ class Group:
     against: str | None
     paired: bool
     rows: list[ClassifierRow]
-    pairs: dict[tuple[Metric, Covers], list[Pair]]
+    pairs: dict[tuple[Metric, IntervalName], list[Pair]]
     quantity: Quantity = "accuracy"
     triples: dict[Metric, Triples] = field(default_factory=dict)
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
@@ -128,13 +131,13 @@ class Group:
         """Index the rows by classifier."""
         return {row.classifier: row for row in self.rows}
 
-    def conclusive(self, metric: Metric, covers: Covers) -> int:
+    def conclusive(self, metric: Metric, interval_name: IntervalName) -> int:
         """Count the conclusive pairs."""
-        return sum(pair.conclusion != "0" for pair in self.pairs[metric, covers])
+        return sum(pair.conclusion != "0" for pair in self.pairs[metric, interval_name])
 
-    def signs(self, metric: Metric, covers: Covers) -> dict[tuple[Classifier, Classifier], Conclusion]:
+    def signs(self, metric: Metric, interval_name: IntervalName) -> dict[tuple[Classifier, Classifier], Conclusion]:
         """Return the conclusion on each pair of classifiers, in both orders."""
-        pairs = self.pairs.get((metric, covers), [])
+        pairs = self.pairs.get((metric, interval_name), [])
         return {
             (ordered_pair.a, ordered_pair.b): ordered_pair.conclusion
             for pair in pairs
@@ -226,7 +229,7 @@ class Loss:
     excess: Group | None
     skill: Group
     chance: dict[Metric, float]
-    concluded: dict[tuple[Metric, Covers], dict[Classifier, Concluded]]
+    concluded: dict[tuple[Metric, IntervalName], dict[Classifier, Concluded]]
     is_shuffled: bool = False
 
     @property
@@ -262,7 +265,7 @@ class Block:
     groups: list[Group]
     losses: list[Loss]
     placebos: dict[str, str] = field(default_factory=dict)
-    refused: dict[Covers, str] = field(default_factory=dict)
+    refused: dict[IntervalName, str] = field(default_factory=dict)
     detectors: list[DetectorAgreement] = field(default_factory=list)
 
     @property

@@ -15,7 +15,7 @@ from itertools import product
 
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Loss
-from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.intervals import Estimate, IntervalName
 from shotproof.stats.pairs import conclude, corrected_together
 from shotproof.stats.rows import with_ranks
 
@@ -23,12 +23,14 @@ from shotproof.stats.rows import with_ranks
 RISK_OF_LOSSES, RISK_OF_PAIRS, RISK_OF_COSTS = 0.6, 0.1, 0.1
 
 
-def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: float, correct: bool) -> list[Block]:
+def conclude_losses(
+    blocks: Sequence[Block], interval_names: Sequence[IntervalName], level: float, correct: bool
+) -> list[Block]:
     """Conclude for each classifier and task set whether accuracy is lost, and for each pair which one loses more.
 
     Args:
         blocks: the blocks with the losses of each classifier
-        covers: the intervals
+        interval_names: the intervals
         level: the confidence level of the intervals
         correct: whether to correct by Holm, over all blocks, within a metric and an interval
 
@@ -38,13 +40,13 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
     losses = [loss for block in blocks for loss in block.losses]
     risk = 1 - level
     loss_level = 1 - risk * RISK_OF_LOSSES if correct else level
-    keys = list(product(METRICS, covers))
+    keys = list(product(METRICS, interval_names))
     concluded = [dict(loss.concluded) for loss in losses]
     pairs = [dict(loss.skill.pairs) for loss in losses]
     for key in keys:
         rows = [(index, classifier) for index, loss in enumerate(losses) for classifier in loss.concluded[key]]
         # A loss without this interval is reported under another, so the correction counts it.
-        estimates = [_estimate_or_first(losses[index], classifier, key, covers) for index, classifier in rows]
+        estimates = [_estimate_or_first(losses[index], classifier, key, interval_names) for index, classifier in rows]
         for (index, classifier), sign in zip(rows, conclude(estimates, loss_level, correct), strict=True):
             undecided = concluded[index][key][classifier]
             if undecided.interval.variance is not None:
@@ -69,9 +71,9 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
 
 
 def _estimate_or_first(
-    loss: Loss, classifier: Classifier, key: tuple[Metric, Covers], covers: Sequence[Covers]
+    loss: Loss, classifier: Classifier, key: tuple[Metric, IntervalName], interval_names: Sequence[IntervalName]
 ) -> Estimate:
     """Return the estimate under an interval, or else under the first interval that could be computed."""
     metric, preferred = key
-    estimates = [loss.concluded[metric, name][classifier].interval.estimate for name in (preferred, *covers)]
+    estimates = [loss.concluded[metric, name][classifier].interval.estimate for name in (preferred, *interval_names)]
     return next((estimate for estimate in estimates if estimate.spread is not None), estimates[0])

@@ -14,7 +14,7 @@ from typing import TypeVar
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, Differences, Estimates, Group
-from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.intervals import Estimate, IntervalName
 from shotproof.stats.rows import classifier_rows, compared_pairs
 
 Value = TypeVar("Value")
@@ -91,14 +91,14 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
     first = groups[0]
     rows_by_group = [group.rows_by_classifier for group in groups]
     estimates: Estimates = {
-        (metric, covers): {
+        (metric, interval_name): {
             classifier: Estimate.average(
-                [group_rows[classifier].intervals[metric][covers].estimate for group_rows in rows_by_group]
+                [group_rows[classifier].intervals[metric][interval_name].estimate for group_rows in rows_by_group]
             )
             for classifier in shared
         }
         for metric, intervals in first.rows[0].intervals.items()
-        for covers in intervals
+        for interval_name in intervals
     }
     differences: Differences = {
         key: {
@@ -124,7 +124,7 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
     )
 
 
-def _difference(group: Group, key: tuple[Metric, Covers], a: Classifier, b: Classifier) -> Estimate:
+def _difference(group: Group, key: tuple[Metric, IntervalName], a: Classifier, b: Classifier) -> Estimate:
     """Return the difference of a pair, in this order."""
     pair = next(candidate for candidate in group.pairs[key] if {candidate.a, candidate.b} == {a, b})
     return (pair if pair.a == a else pair.turned()).interval.estimate

@@ -15,7 +15,7 @@ from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import FloatArray
 from shotproof.results.origin import PLACEBO, Design, Origin
 from shotproof.stats.halves import HalvedMeans
-from shotproof.stats.intervals import Covers, Estimate, Spread
+from shotproof.stats.intervals import Estimate, IntervalName, Spread
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 
 DEPLETION: Final = "depletion"
@@ -148,36 +148,36 @@ class Evidence:
     replicates: Sequence[Replicates]
     reevaluated: Reevaluated = field(default_factory=Reevaluated)
 
-    def combined(self, covers: Covers, combination: Combination) -> Estimate:
+    def combined(self, interval_name: IntervalName, combination: Combination) -> Estimate:
         """Estimate the combination with its spread; refused if there is none."""
         if combination.refused:
             return Estimate(math.nan, None, combination.refused)
-        estimate = self.estimate(covers, combination.terms)
+        estimate = self.estimate(interval_name, combination.terms)
         if combination.value is None:
             return estimate
         return Estimate(combination.value, estimate.spread, estimate.refused)
 
-    def estimate(self, covers: Covers, terms: Terms) -> Estimate:
+    def estimate(self, interval_name: IntervalName, terms: Terms) -> Estimate:
         """Estimate the weighted sum with its spread; refused if there is none.
 
         The spread of a loss beyond a placebo is at least that under the null hypothesis that the words do not matter.
         """
-        estimate = self._estimate(covers, terms)
+        estimate = self._estimate(interval_name, terms)
         null = self._null_spread(terms)
         if estimate.spread is None or null is None or null.half_width <= estimate.spread.half_width:
             return estimate
         return Estimate(estimate.mean, null)
 
-    def _estimate(self, covers: Covers, terms: Terms) -> Estimate:
-        if covers == DEPLETION:
+    def _estimate(self, interval_name: IntervalName, terms: Terms) -> Estimate:
+        if interval_name == DEPLETION:
             reason = self._reason_without_depletion(terms)
             if reason:
                 return Estimate(self.mean(terms), None, reason)
             return _over_tasks([(self._depletion_values(*key), weight) for key, weight in terms.items()])
         estimate = self.over_tasks(terms)
-        if covers == "sampler":
+        if interval_name == "sampler":
             return estimate
-        halves = self.reevaluated.halves.get(covers, "no halves of the data were evaluated")
+        halves = self.reevaluated.halves.get(interval_name, "no halves of the data were evaluated")
         if isinstance(halves, str):
             return Estimate(estimate.mean, None, halves)
         for number in dict.fromkeys(number for number, _, _ in terms):

@@ -21,14 +21,14 @@ from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.nouns import noun, nouns
 
 FloatArray = npt.NDArray[np.float64]
-Covers = Literal["sampler", "depletion", "images", "classes"]
+IntervalName = Literal["sampler", "depletion", "images", "classes"]
 
 if TYPE_CHECKING:
     Number = float
 else:
     Number = float | None  # null in JSON is NaN in memory
 
-_MEANING: dict[Covers, str] = {
+_MEANING: dict[IntervalName, str] = {
     "sampler": "New tasks drawn from the same {items}; it says nothing about new {items} or new classes.",
     "depletion": "New tasks, on tasks that never share {an_item}: valid for new {items} too, but wider than necessary.",
     "images": "New {items} of the same classes, and new tasks.",
@@ -202,14 +202,16 @@ class Estimate:
         """Add an independent source of variance."""
         return self if self.spread is None else Estimate(self.mean, self.spread + source)
 
-    def interval(self, covers: str = "sampler", level: float = 0.95, over_tasks: Estimate | None = None) -> Interval:
+    def interval(
+        self, interval_name: str = "sampler", level: float = 0.95, over_tasks: Estimate | None = None
+    ) -> Interval:
         """Compute Student's t interval; for a skewed mean, on Hall's scale, which removes the skewness.
 
         Hall's y = x + a x^2 / 3 + a^2 x^3 / 27 + a / 6 of the studentized mean x with skewness a has none, to second
         order (P. Hall, On the removal of skewness by transformation, JRSS B 54, 1992). Without skewness y = x.
 
         Args:
-            covers: what would be drawn again
+            interval_name: what would be drawn again
             level: the confidence level
             over_tasks: the same estimate with the variance over tasks alone
         """
@@ -218,12 +220,14 @@ class Estimate:
         check_level(level)
         task_variance = None if over_tasks is None or over_tasks.spread is None else over_tasks.spread.variance
         if self.spread is None:
-            return Interval(self.mean, math.nan, math.nan, covers, level, self.refused, task_variance=task_variance)
+            return Interval(
+                self.mean, math.nan, math.nan, interval_name, level, self.refused, task_variance=task_variance
+            )
         bound = float(special.stdtrit(self.spread.freedom, (1 + level) / 2))  # Student's t
         standard_error, skewness = math.sqrt(self.spread.variance), self.spread.skewness
         low, high = (self.mean - _from_symmetric(end, skewness) * standard_error for end in (bound, -bound))
         spread = self.spread.variance, self.spread.uncertainty, self.spread.third
-        return Interval(self.mean, low, high, covers, level, None, *spread, task_variance)
+        return Interval(self.mean, low, high, interval_name, level, None, *spread, task_variance)
 
     def p_value(self) -> float:
         """Compute the two-sided p-value of the test that the mean is zero; it rejects if the interval excludes zero.
@@ -255,7 +259,7 @@ def gap_interval(
     return Estimate.over_tasks(reference).minus(Estimate.over_tasks(biased)).interval("sampler", level)
 
 
-def meanings(medium: str | None) -> dict[Covers, str]:
+def meanings(medium: str | None) -> dict[IntervalName, str]:
     """Describe in one sentence what each interval is valid for, in the words for such items.
 
     Example:
@@ -267,9 +271,9 @@ def meanings(medium: str | None) -> dict[Covers, str]:
     return {name: sentence.format(**words) for name, sentence in _MEANING.items()}
 
 
-def check_intervals(names: Sequence[str]) -> tuple[Covers, ...]:
+def check_intervals(names: Sequence[str]) -> tuple[IntervalName, ...]:
     """Return these names as intervals, in the order given. Raise InputError if there are none or one is unknown."""
-    intervals: tuple[Covers, ...] = get_args(Covers)
+    intervals: tuple[IntervalName, ...] = get_args(IntervalName)
     if not names:
         raise InputError(f"no interval: name at least one of {', '.join(intervals)}")
     for name in names:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE
 from shotproof.stats.evidence import Combination, Evidence, Terms, add_terms
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 
 Contrast = Mapping[int, float]  # weight of each task set that takes part, by its index
 
@@ -69,14 +69,14 @@ class LossContrast:
         return {index: weight for index, weight in weights.items() if weight}
 
     def skill_lost(
-        self, evidence: Evidence, classifier: Classifier, metric: Metric, covers: Covers, level: float
+        self, evidence: Evidence, classifier: Classifier, metric: Metric, interval_name: IntervalName, level: float
     ) -> Combination:
         """Combine into the share of the accuracy above chance on the reference that is lost, in percent."""
         reference_set = evidence.replicates[self.reference]
         chance = reference_set.chance(metric)
         reference_terms = terms_of({self.reference: 1.0}, classifier, metric)
-        reference = evidence.estimate(covers, reference_terms)
-        interval = reference.interval(covers, level)
+        reference = evidence.estimate(interval_name, reference_terms)
+        interval = reference.interval(interval_name, level)
         above = reference.mean - chance
         # If there is no interval (all tasks alike, or it is not available), the mean decides.
         if min(above, above if interval.refused else interval.low - chance) <= 0:

@@ -43,7 +43,7 @@ class Pair:
 
 def compare_pairs(
     differences: Mapping[tuple[Classifier, Classifier], Estimate],
-    covers: str,
+    interval_name: str,
     level: float = 0.95,
     correct: bool = True,
     estimates: Mapping[Classifier, Estimate] | None = None,
@@ -52,19 +52,21 @@ def compare_pairs(
 
     Args:
         differences: the difference of each pair
-        covers: the interval
+        interval_name: the interval
         level: the confidence level
         correct: whether to correct by Holm for the number of pairs that have an interval
         estimates: the estimate of each classifier, for the direct comparison, which is not corrected
     """
     check_level(level)
     p_values = _p_values(list(differences.values()), correct)
-    intervals = {classifier: estimate.interval(covers, level) for classifier, estimate in (estimates or {}).items()}
+    intervals = {
+        classifier: estimate.interval(interval_name, level) for classifier, estimate in (estimates or {}).items()
+    }
     return [
         Pair(
             a,
             b,
-            difference.interval(covers, level),
+            difference.interval(interval_name, level),
             float(p),
             _conclude(difference.mean, float(p), level),
             compare_directly(intervals[a], intervals[b]) if intervals else "0",

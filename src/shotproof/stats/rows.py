@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import ClassifierRow, Differences, Estimates, Quantity
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 from shotproof.stats.pairs import Pair, compare_pairs
 from shotproof.stats.ranks import RankRange, rank_ranges
 
 
 def compared_pairs(
     estimates: Estimates, differences: Differences, level: float, correct: bool
-) -> dict[tuple[Metric, Covers], list[Pair]]:
+) -> dict[tuple[Metric, IntervalName], list[Pair]]:
     """Compare all pairs of classifiers, by metric and interval, corrected within each, if differences exist."""
     return {
         key: compare_pairs(differences[key], key[1], level, correct, by_classifier)
@@ -26,19 +26,19 @@ def compared_pairs(
 
 def classifier_rows(
     estimates: Estimates,
-    pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]],
+    pairs: Mapping[tuple[Metric, IntervalName], Sequence[Pair]],
     quantity: Quantity,
     level: float,
     seeds: Mapping[Classifier, Mapping[Metric, Mapping[int | None, float]]] | None = None,
 ) -> list[ClassifierRow]:
     """Build one row per classifier, in the order of the estimates, with ranks for accuracies and for skill."""
-    covers = list(dict.fromkeys(name for _, name in estimates))
+    interval_names = list(dict.fromkeys(name for _, name in estimates))
     rows = []
     for classifier in next(iter(estimates.values()), {}):
         intervals = {
             m: {
                 c: estimates[m, c][classifier].interval(c, level, estimates.get((m, "sampler"), {}).get(classifier))
-                for c in covers
+                for c in interval_names
             }
             for m in METRICS
         }
@@ -47,7 +47,7 @@ def classifier_rows(
             m: next((interval.mean for interval in by_name.values() if interval.has_mean), math.nan)
             for m, by_name in intervals.items()
         }
-        ranks: dict[Metric, dict[Covers, RankRange | None]] = {m: dict.fromkeys(covers) for m in METRICS}
+        ranks: dict[Metric, dict[IntervalName, RankRange | None]] = {m: dict.fromkeys(interval_names) for m in METRICS}
         rows.append(
             ClassifierRow(
                 classifier, means, intervals, ranks, {m: dict(seeds[classifier][m]) if seeds else {} for m in METRICS}
@@ -57,7 +57,7 @@ def classifier_rows(
 
 
 def with_ranks(
-    rows: Sequence[ClassifierRow], pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]], quantity: Quantity
+    rows: Sequence[ClassifierRow], pairs: Mapping[tuple[Metric, IntervalName], Sequence[Pair]], quantity: Quantity
 ) -> list[ClassifierRow]:
     """Rank accuracies and skill, by pairs; for lost skill, the least is best."""
     if quantity not in ("accuracy", "skill_lost") or not pairs:

@@ -18,7 +18,7 @@ def test_images_come_first_where_nothing_is_asked_for_and_a_set_too_small_says_s
     text = EXPERIMENT.replace('intervals = ["sampler"]', "").replace('["ncc", "knn"]', '["ncc"]')
     experiment.write_text(text.replace("tasks = 12", "tasks = 12\nplacebo = false"))
     outcome = run(experiment)
-    assert outcome.compare().covers == ("images", "sampler")
+    assert outcome.compare().interval_names == ("images", "sampler")
     one, two = outcome.compare().blocks
     assert {row.first("acc").covers for group in one.groups for row in group.rows} == {"images"}
     assert {row.first("acc").covers for group in two.groups for row in group.rows} == {"sampler"}
@@ -33,7 +33,7 @@ def test_the_metric_and_the_intervals_of_the_file_are_those_of_the_comparison(ex
     experiment.write_text(EXPERIMENT.replace('intervals = ["sampler"]', asked))
     comparison = run(experiment).compare()
     assert comparison is not None
-    assert (comparison.covers, comparison.metric) == (("depletion", "sampler"), "wacc")
+    assert (comparison.interval_names, comparison.metric) == (("depletion", "sampler"), "wacc")
     assert list(comparison.to_json()["covers"]) == ["depletion", "sampler"]
 
 

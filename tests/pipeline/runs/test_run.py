@@ -166,7 +166,7 @@ def test_unreadable_images_end_a_run_and_are_all_named_with_the_way_to_go_on(exp
     for image in broken:
         image.write_bytes(b"no image")
     lines: list[str] = []
-    with pytest.raises(UnreadableItem, match=r'3 files of 50 cannot be read.*--skip-bad.* on_error = "skip"') as error:
+    with pytest.raises(UnreadableItem, match=r'3 files of 50 items cannot be read.*--skip-bad.* on_error = "skip"') as error:
         run(experiment, log=lines.append)
     assert all(str(image) in str(error.value) for image in broken)
     assert not any(line.startswith("features") for line in lines)
@@ -174,7 +174,7 @@ def test_unreadable_images_end_a_run_and_are_all_named_with_the_way_to_go_on(exp
     catalog = read_layout(experiment.parent / "world", "folder")
     Attributes.from_words({item: ["a"] for item in catalog.items}).write(experiment.parent / "words.parquet")
     experiment.write_text(experiment.read_text().replace("tasks = 12", 'tasks = 12\nsamplers = ["random"]'))
-    with pytest.raises(UnreadableItem, match="3 files of 50 cannot be read"):  # where no detector has met them
+    with pytest.raises(UnreadableItem, match="3 files of 50 items cannot be read"):  # where no detector has met them
         run(experiment)
 
 
@@ -185,7 +185,7 @@ def test_images_that_cannot_be_read_end_a_run_though_another_detector_knows_them
     (experiment.parent / "words.csv").write_text(f"item,attribute\n{rows}")
     together = """detectors = ["photometric", "table(file='words.csv')"]"""
     experiment.write_text(EXPERIMENT.replace('detectors = ["photometric"]', together))
-    with pytest.raises(UnreadableItem, match="1 file of 50 cannot be read"):
+    with pytest.raises(UnreadableItem, match="1 file of 50 items cannot be read"):
         run(experiment)
 
 

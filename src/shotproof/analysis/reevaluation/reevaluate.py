@@ -39,7 +39,7 @@ from shotproof.results.evaluated import Classifier, Evaluated, values_of
 from shotproof.results.origin import Design, Origin
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Replicates, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
-from shotproof.stats.intervals import Covers
+from shotproof.stats.intervals import IntervalName
 from shotproof.stats.shuffles import ShuffledTasks
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import sample
@@ -47,7 +47,7 @@ from shotproof.tasks.taskset import TaskSet
 
 
 def reevaluate(
-    sets: Sequence[Evaluated], covers: Sequence[Covers], inputs: Inputs, runtime: Runtime | None = None
+    sets: Sequence[Evaluated], interval_names: Sequence[IntervalName], inputs: Inputs, runtime: Runtime | None = None
 ) -> Mapping[Design, Reevaluated]:
     """Compute what intervals need beyond the results, by design; for too little data, store the reason."""
     runtime = resolve(runtime)
@@ -55,9 +55,9 @@ def reevaluate(
     for design, design_sets in by_design(sets).items():
         design_reevaluated = Reevaluated()
         random = next((evaluated for evaluated in design_sets if evaluated.origin.is_random), None)
-        if random and DEPLETION in covers:
+        if random and DEPLETION in interval_names:
             design_reevaluated = _evaluate_depletion(random, design_sets, inputs, runtime)
-        units = [name for name in get_args(Units) if name in covers]
+        units = [name for name in get_args(Units) if name in interval_names]
         design_reevaluated = replace(
             design_reevaluated,
             halves={name: _evaluate_halves(name, design_sets, inputs, runtime) for name in units},

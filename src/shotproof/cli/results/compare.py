@@ -104,5 +104,5 @@ def compare(
         for name, path in {"report": output, "figures": figures}.items():
             if path is not None:
                 say(f"{name}: {path}")
-    if output is None and len(comparison.refused) == len(comparison.covers):
+    if output is None and len(comparison.refused) == len(comparison.interval_names):
         raise InputError(f"no interval can be computed: {next(iter(comparison.refused.values()))}")

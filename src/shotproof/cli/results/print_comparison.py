@@ -113,7 +113,7 @@ def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> N
     losses = dict.fromkeys((row["reference"], row["tasks"]) for row in rows if row["reference"])
     compared = {label for pair in losses for label in pair}
     alone = dict.fromkeys((None, row["tasks"]) for row in rows if row["tasks"] not in compared)
-    first = comparison.first_covers
+    first = comparison.first_interval_name
     for reference, label in (*losses, *alone):
         sides = [side for side in (reference, label) if side]
         keys = [(metric, "accuracy", None, side) for metric in METRIC_NAMES for side in sides]
@@ -137,7 +137,7 @@ def _print_changes(comparison: Comparison, design: str, table: ChangeTable) -> N
     """Print one table of all changed sets: a row per change, two columns per classifier."""
     from shotproof.comparison.numbers import METRIC_NAMES, level, percent
 
-    metric, first = METRIC_NAMES[comparison.metric], comparison.first_covers
+    metric, first = METRIC_NAMES[comparison.metric], comparison.first_interval_name
     names = [str(comparison.classifier_name(classifier)) for classifier in table.classifiers]
     columns = [column for name in names for column in (f"{metric} {name}", "skill lost")]
     lines = []
@@ -173,7 +173,7 @@ def _print_numbers(comparison: Comparison, title: str, rows: Sequence[Row]) -> N
             lines.append(cells)
     columns = ["tasks", "classifier", f"rank by {METRIC_NAMES[comparison.metric]}"]
     for name in METRIC_NAMES.values():
-        columns += [name, *(["sd over seeds"] if has_deviations else []), *comparison.covers]
+        columns += [name, *(["sd over seeds"] if has_deviations else []), *comparison.interval_names]
     counts = {row["tasks"]: _count(row) for row in rows if row["quantity"] == "accuracy"}
     say(
         f"{title}: {', '.join(counts.values())}", "Every number; accuracy and skill lost in percent, gaps in points", ""
@@ -202,7 +202,7 @@ def _print_pairs(comparison: Comparison, rows: Sequence[Row], names: dict[Any, s
             f"{names[design]} tasks, pairs by {METRIC_NAMES[comparison.metric]}: points (skill lost: percent); "
             "+ if the first is higher, - if lower, 0 if not conclusive"
         )
-        print_table("", ["tasks", "pair", "difference", *comparison.covers], lines, left=2)
+        print_table("", ["tasks", "pair", "difference", *comparison.interval_names], lines, left=2)
         say()
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
         say("Conclusions use Holm's correction for the number of pairs; intervals are not corrected.", "")
@@ -240,7 +240,7 @@ def _print_data_sets(comparison: Comparison) -> None:
     from shotproof.comparison.comparison_tables import to_arrow
     from shotproof.comparison.numbers import METRIC_NAMES, percent
 
-    metric, first = comparison.metric, comparison.first_covers
+    metric, first = comparison.metric, comparison.first_interval_name
     rows = [
         row
         for row in to_arrow(comparison, "data_sets").to_pylist()
@@ -296,13 +296,13 @@ def _print_intervals(comparison: Comparison, rows: Sequence[Row]) -> None:
 
     interval_meanings = meanings(comparison.medium)
     say(f"{level(comparison.level)} intervals")
-    for name in comparison.covers:
+    for name in comparison.interval_names:
         say(f"  {name}: {comparison.refused.get(name, interval_meanings[name])}")
     reasons = dict.fromkeys((row["interval"], row["refused"]) for row in rows if row["refused"])
     for name, reason in reasons:  # once each: many task sets have the same
         if comparison.refused.get(name) != reason:
             say(f"n/a: {name}: {reason}")
-    if comparison.covers == ("sampler",):
+    if comparison.interval_names == ("sampler",):
         say(
             f"The sampler interval does not cover new {nouns(comparison.medium)} or new classes. To cover "
             "these, use --interval images --interval classes, and give the run folder, or add the task sets, the "

@@ -59,7 +59,7 @@ def leaderboard(
         ]
         name = f"{board.axes[column.axis].name}{f', {data_set}' if data_set else ''}"
         say(f"{name}: the first {len(rows)} of {len(ranked):,}")
-        print_table("", ["rank", "classifier", board.metric, column.covers], rows)
+        print_table("", ["rank", "classifier", board.metric, column.interval_name], rows)
     for note in board.notes:
         say(note)
     say(f"{output}: {len(board.entries):,} classifier{'s' * (len(board.entries) != 1)}; open {output / 'index.html'}")

@@ -46,8 +46,8 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
     shared: dict[str, Any] = {
         "version": __version__,
         "level": level(board.level),
-        "meaning": meanings(medium)[board.covers],
-        "mixed": len({column.covers for column in board.columns}) > 1,
+        "meaning": meanings(medium)[board.interval_name],
+        "mixed": len({column.interval_name for column in board.columns}) > 1,
     }
     index_template = templates.get_template("leaderboard.html")
     axes = [
@@ -74,7 +74,7 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
                 up="../",
                 title=title_of(entry),
                 board_title=title,
-                covers=board.covers,
+                interval_name=board.interval_name,
                 entry=entry,
                 from_card=bool(entry.statements),
                 tables=_tables(board, columns, entry, index),
@@ -124,7 +124,7 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
     data_sets = board.data_sets
     return {
         "level": level(board.level),
-        "covers": board.covers,
+        "intervalName": board.interval_name,
         "metric": board.metric,
         "dataSets": data_sets,
         "axes": [
@@ -160,7 +160,12 @@ def _column(column: Column) -> dict[str, Any]:
     }
     ranks = {name: [rank and getattr(rank, name) for rank in column.ranks] for name in ("best", "worst")}
     ranked = sum(rank is not None for rank in column.ranks)
-    keys = {"axis": column.axis, "quantity": column.quantity, "metric": column.metric, "covers": column.covers}
+    keys = {
+        "axis": column.axis,
+        "quantity": column.quantity,
+        "metric": column.metric,
+        "intervalName": column.interval_name,
+    }
     return {**keys, "of": ranked, **intervals, **ranks}
 
 

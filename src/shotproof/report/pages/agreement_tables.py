@@ -50,7 +50,7 @@ def _table(comparison: Comparison, block: Block, agreements: list[DetectorAgreem
         (
             comparison.classifier_name(classifier),
             [
-                row.intervals["wacc"][comparison.first_covers] if (row := group.row(classifier)) else None
+                row.intervals["wacc"][comparison.first_interval_name] if (row := group.row(classifier)) else None
                 for group in groups
             ],
         )

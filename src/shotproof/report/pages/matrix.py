@@ -87,8 +87,8 @@ def group_name(comparison: Comparison, design: Design, group: Group) -> str:
 def _pair_matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
     """Build the matrix of all pairs, with one sign for each interval."""
     pairs_by_key: dict[tuple[Classifier, Classifier], list[Pair]] = {}
-    for covers in comparison.covers:
-        for pair in group.pairs[comparison.metric, covers]:
+    for interval_name in comparison.interval_names:
+        for pair in group.pairs[comparison.metric, interval_name]:
             for view in (pair, pair.turned()):
                 pairs_by_key.setdefault((view.a, view.b), []).append(view)
     names = _best_first(comparison, group)
@@ -112,7 +112,9 @@ def _matrix(
 ) -> Matrix:
     ranks = {row.classifier: row.rank(comparison.metric) for row in group.rows}
     rows = [(names[a], ranks[a], [cells.get((a, b)) for b in names]) for a in names]
-    conclusive: dict[str, int] = {covers: group.conclusive(comparison.metric, covers) for covers in comparison.covers}
+    conclusive: dict[str, int] = {
+        interval_name: group.conclusive(comparison.metric, interval_name) for interval_name in comparison.interval_names
+    }
     is_changed = group.axis == CHANGES
     return Matrix(name, group.against is not None, rows, conclusive, len(cells) // 2, is_changed=is_changed)
 

@@ -103,7 +103,7 @@ def _interval_panels(comparison: Comparison) -> dict[str, Any]:
     """Draw all intervals, if there are several: one panel per metric and task set or gap."""
     panels = [
         _interval_panel(comparison, group, metric, group_name(comparison, block.design, group))
-        for block in (comparison.blocks if len(comparison.covers) > 1 else [])
+        for block in (comparison.blocks if len(comparison.interval_names) > 1 else [])
         for group in [*block.measured, *(group for loss in block.losses for group in (loss.lost, loss.skill))]
         for metric in METRICS
         if metric == comparison.metric or not group.against
@@ -114,7 +114,7 @@ def _interval_panels(comparison: Comparison) -> dict[str, Any]:
         for block in comparison.blocks
         for name, reason in block.refused.items()
     ]
-    return {"covers": list(comparison.covers), "panels": panels, "refused": refused, "notes": comparison.notes}
+    return {"names": list(comparison.interval_names), "panels": panels, "refused": refused, "notes": comparison.notes}
 
 
 def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from shotproof.comparison.numbers import bounds, level, percent, points, typeset
 from shotproof.comparison.summary import Term
 from shotproof.core.nouns import counted, nouns
-from shotproof.stats.intervals import Covers, Interval, meanings
+from shotproof.stats.intervals import Interval, IntervalName, meanings
 from shotproof.version import __version__
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _TIP = Markup(
     '<span class="with-tip"><button type="button" class="term" aria-describedby="tip-term-{number}">{word}</button>'
     '<span role="tooltip" class="tip" id="tip-term-{number}">{meaning}.</span></span>'
 )
-_CAUTION: dict[Covers, str] = {
+_CAUTION: dict[IntervalName, str] = {
     "sampler": (
         "It is Student’s t over tasks. Biased samplers often reuse the same items, so for them it is the least "
         "reliable."
@@ -96,7 +96,7 @@ def render(template: str, context: dict[str, Any], *, has_script: bool = True) -
     return page
 
 
-def cautions(medium: str | None) -> dict[Covers, str]:
+def cautions(medium: str | None) -> dict[IntervalName, str]:
     """Return the caution for each interval, in the words for such items."""
     return {name: sentence.format(items=nouns(medium)) for name, sentence in _CAUTION.items()}
 

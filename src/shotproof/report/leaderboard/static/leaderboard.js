@@ -26,7 +26,7 @@ const minus = (text) => text.replace("-", "\u2212");
 const bounds = (column, place) => `[${minus(percent(column.low[place]))}, ${minus(percent(column.high[place]))}]`;
 const named = (column) => {
   const quantity = column.quantity !== "accuracy" ? "skill lost" : column.metric === "acc" ? "accuracy" : "worst class";
-  return column.covers === board.covers ? quantity : `${quantity} (${column.covers})`;
+  return column.intervalName === board.intervalName ? quantity : `${quantity} (${column.intervalName})`;
 };
 const label = (column) => {
   const quantity = column.quantity === "accuracy" ? METRICS[column.metric] : "skill lost";
@@ -114,7 +114,7 @@ function showScatter(asked, listed) {
   const groups = { beaten: others.filter((place) => !ranked(place) || beaten(place)), open: maybe, front: best };
   scatter(byId("scatter"), x, y, [label(x), label(y)], groups, best, (place) => shown(titles[place]), open);
   const verb = best.length === 1 ? "is" : "are";
-  const summary = `${best.length} of ${counted(both.length, "classifier")} ${verb} on the front by their means. ${counted(maybe.length, "other")} may be on it, because no classifier is conclusively better on both (${board.level} ${[...new Set([x.covers, y.covers])].join(" and ")} intervals, with Holm’s correction for each axis).`;
+  const summary = `${best.length} of ${counted(both.length, "classifier")} ${verb} on the front by their means. ${counted(maybe.length, "other")} may be on it, because no classifier is conclusively better on both (${board.level} ${[...new Set([x.intervalName, y.intervalName])].join(" and ")} intervals, with Holm’s correction for each axis).`;
   byId("front-summary").textContent = x === y ? "Choose two different axes." : summary;
   const item = (place) => {
     const details = [`${minus(percent(x.mean[place]))}, ${minus(percent(y.mean[place]))}`, beaten(place) ? "; a classifier that is not listed is conclusively better" : ""];
