@@ -84,6 +84,7 @@ def test_the_python_of_a_page_runs(
     run_page(page, page_files, tmp_path, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_first_lines_make_the_full_claim_as_the_command_does(
     page_files: PageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
