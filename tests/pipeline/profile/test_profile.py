@@ -94,7 +94,7 @@ def test_the_card_has_every_axis_and_says_what_is_missing(sound: Printed) -> Non
     names = [axis.name for axis in sound.card.axes]
     assert names[:4] == ["random-1-shot", "random-5-shot", "random-10-shot", "fewstab"]
     assert names[4:] == ["hardest", "unbalanced"]
-    assert [one.name for one in sound.card.missing] == ["contexts", "semantic"]
+    assert [axis.name for axis in sound.card.missing] == ["contexts", "semantic", "changes"]
     fewstab = sound.card.axes[3]
     assert fewstab.reference is not None
     assert fewstab.placebo is not None
