@@ -133,9 +133,9 @@ def test_the_front_is_by_means_and_told_apart_from_what_intervals_leave_open(bro
         column for column in board.columns if (column.axis, column.quantity, column.metric) == (1, "skill_lost", "acc")
     )
     both = [
-        (interval.mean, -interval.mean, entry.classifier.method)
-        for interval, interval, entry in zip(x.intervals, y.intervals, board.entries, strict=True)
-        if interval is not None and interval is not None
+        (accuracy.mean, -lost.mean, entry.classifier.method)
+        for accuracy, lost, entry in zip(x.intervals, y.intervals, board.entries, strict=True)
+        if accuracy is not None and lost is not None
     ]
     on_front = [name for a, b, name in both if not any((c >= a and d >= b) and (c > a or d > b) for c, d, _ in both)]
     assert sorted(page.locator("#front a").all_inner_texts()) == sorted(on_front)

@@ -102,7 +102,7 @@ def test_an_encoding_that_was_ended_goes_on(bucket: str, tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"features.parts is incomplete"):
         Features.read(folder)
     again = encode_parts(catalog, "pixels(size=4)", folder, rows=25)
-    assert (first.kept, again.kept, again.items) == (0, 2, 60)
+    assert (first.existing, again.existing, again.items) == (0, 2, 60)
 
 
 def test_what_is_not_there_is_told_in_one_line(bucket: str, tmp_path: Path) -> None:

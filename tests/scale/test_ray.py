@@ -25,7 +25,7 @@ def where(_: int) -> tuple[str, int, str | None, str | None]:
 
 @pytest.fixture(autouse=True)
 def machines_are_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shotproof.core.runtime.ray_cluster.SECONDS_OF_A_LOOK", 0.0)
+    monkeypatch.setattr("shotproof.core.runtime.ray_cluster.NODES_MAX_AGE", 0.0)
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 100])
