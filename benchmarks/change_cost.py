@@ -31,7 +31,7 @@ from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.media import lufs, mixture
-from shotproof.tasks.changed import Plates
+from shotproof.tasks.plates import Plates
 
 IMAGES, CLIPS = 300, 300  # more than the layers that are kept
 CLASSES = 10
@@ -126,7 +126,7 @@ def _with_change(catalog: Catalog, change: Change) -> Catalog:
 
 def _encode(encoder: Encoder, catalog: Catalog, cache: Path) -> Times:
     """Encode what a cache lacks, with nothing kept in memory."""
-    for kept in (changed_items._image_layers, mixture._read_cached):
+    for kept in (changed_items._cached_layers, mixture._read_cached):
         kept.cache_clear()
     lufs._measured.clear()
     started = time.perf_counter(), time.process_time()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from shotproof.changes.layers import GRAY
 from tests.changes.every_change import apply, noisy, smooth
@@ -28,6 +29,20 @@ def test_rotation_turns_three_colors_about_the_middle(severity: int) -> None:
         angles.append(np.degrees(np.arctan2(-down, right)))
     assert abs(angles[0]) == pytest.approx(DEGREES[severity - 1], abs=1.5)
     assert angles[1] - angles[0] == pytest.approx(90, abs=1.5)
+
+
+@pytest.mark.parametrize(("height", "width"), [(40, 70), (57, 33)])
+def test_rotation_is_that_of_pillow_without_its_border(height: int, width: int) -> None:
+    pixels, border = noisy(height, width), 60
+    padded = np.pad(pixels, ((border, border), (border, border), (0, 0)), mode="symmetric")
+    middle = (slice(border, border + height), slice(border, border + width))
+    for severity, degrees in enumerate(DEGREES, 1):
+        either_way = [
+            np.asarray(Image.fromarray(padded).rotate(sign * degrees, Image.Resampling.BICUBIC))[middle]
+            for sign in (1, -1)
+        ]
+        turned = apply("rotation", severity, pixels).astype(int)
+        assert min(np.abs(turned - expected).max() for expected in either_way) <= 1  # halves are rounded either way
 
 
 def test_corners_show_the_image_and_no_black() -> None:

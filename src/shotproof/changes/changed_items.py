@@ -26,8 +26,9 @@ from shotproof.media.mixture import Mixture
 # Pixels of the shorter side at which images are changed, as in ImageNet-C, unless an encoder needs more. Smaller images
 # keep theirs.
 SIDE = 224
-# Images whose layers are kept in memory: an item is shown on one background after the other, and plates return.
-_KEPT_LAYERS = 128
+# Images whose layers a process keeps, for an item is shown on one background after the other, and plates return. At
+# 224 x 300 pixels they take 60 MB.
+_MOST_CACHED_LAYERS = 128
 # Part of the digests of changed items. It is raised when a change makes other pixels or samples than before.
 _VERSION = 2
 
@@ -80,17 +81,20 @@ class MaskedImage:
         try:
             versions = tuple(map(find, self.files))
         except (OSError, ValueError):
-            versions = ()  # reading them raises the appropriate error
-        return _image_layers(self, side, versions)
+            return self._take_apart(side)  # raises the appropriate error
+        return _cached_layers(self, side, versions)
+
+    def _take_apart(self, side: int | None) -> ImageLayers:
+        assert self.mask is not None  # the catalog has checked it
+        pixels, mask = self.pixels(side), read_fitting_mask(self.mask, self.path)
+        height, width = pixels.shape[:2]
+        return ImageLayers(pixels, scaled_mask(mask, width, height), self.box)
 
 
-@lru_cache(maxsize=_KEPT_LAYERS)
-def _image_layers(source: MaskedImage, side: int | None, versions: tuple[FileInfo, ...]) -> ImageLayers:
+@lru_cache(maxsize=_MOST_CACHED_LAYERS)
+def _cached_layers(source: MaskedImage, side: int | None, versions: tuple[FileInfo, ...]) -> ImageLayers:
     """Take an image apart; `versions` are of its files, so that one that has changed is read again."""
-    assert source.mask is not None  # the catalog has checked it
-    pixels, mask = source.pixels(side), read_fitting_mask(source.mask, source.path)
-    height, width = pixels.shape[:2]
-    return ImageLayers(pixels, scaled_mask(mask, width, height), source.box)
+    return source._take_apart(side)
 
 
 @dataclass(frozen=True)

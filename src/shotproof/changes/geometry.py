@@ -33,7 +33,7 @@ class Rotation(ImageChange):
         cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         x, y = width / 2, height / 2  # the middle, which stays where it is
         origin = border + x - cosine * x + sine * y, border + y - sine * x - cosine * y
-        # Each row: where in the padded image a pixel is taken from, given its column and row and 1.
+        # Where in the padded image each pixel is taken from. Unlike Image.rotate, this computes no pixel of the border.
         source = (cosine, -sine, origin[0], sine, cosine, origin[1])
         turn = Image.Transform.AFFINE
         return np.asarray(Image.fromarray(padded).transform((width, height), turn, source, Image.Resampling.BICUBIC))

@@ -112,7 +112,6 @@ def test_a_sheet_is_written_if_no_mask_is_good(images: Path) -> None:
 
 
 def test_grabcut_says_how_many_images_it_cuts(images: Path) -> None:
-    pytest.importorskip("cv2")
     said = run_images(images, "--cutter", "grabcut(iterations=1)")
     assert "cutting the foreground out of 12 images" in said.stderr
     assert "12 of 12 images have a good mask" in said.stdout

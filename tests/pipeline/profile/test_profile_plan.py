@@ -198,7 +198,6 @@ def changed_sets(plan: Plan) -> dict[str, str | None]:
 
 
 def test_boxes_are_cut_by_and_images_without_a_mask_stay_in_other_axes(tmp_path: Path) -> None:
-    pytest.importorskip("cv2")
     plan = plan_profile(write_masked(tmp_path, masks=False, **BOX), tmp_path)
     assert plan.file.masks is not None
     assert plan.file.masks.keep_all
