@@ -9,7 +9,8 @@ from pathlib import Path
 from reproduction.sections import axes, fewstab, hard, oops, sounds
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
-_MARKED = re.compile(r"(<!-- reproduction:([\w-]+) -->\n).*?(<!-- /reproduction:\2 -->)", re.DOTALL)
+# A mark stands on a line of its own: in the middle of one, the table below it would be shown as text.
+_MARKED = re.compile(r"^(<!-- reproduction:([\w-]+) -->\n).*?^(<!-- /reproduction:\2 -->)$", re.DOTALL | re.MULTILINE)
 
 
 def all_pages(folder: Path = RESULTS) -> list[Path]:

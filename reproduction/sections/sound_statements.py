@@ -110,10 +110,12 @@ def _bounded_all(
 
 
 def _contrastive_keeps_gap(results: SoundResults) -> list[str]:
+    """Judge whether every contrastive training loses; MoCo, which the paper does not have, is counted and named."""
     summary, verdict = judge([[cell.gap()] for cell in results.contrastive])
     evaluated = list(dict.fromkeys(cell.method for cell in results.contrastive))
     alone = f" ({' and '.join(evaluated)} alone)" if 0 < len(evaluated) < len(CONTRASTIVE) else ""
-    return [summary + alone, verdict]
+    added = ", with MoCo" if "MoCo" in evaluated and not alone else ""
+    return [summary + alone + added, verdict]
 
 
 def _simclr_and_capacity(results: SoundResults) -> list[str]:
