@@ -29,6 +29,21 @@ def test_pasted_items_of_another_side_are_no_reference() -> None:
     assert [draw.like for draw in draws("random", SAME, both)] == [None, "random", "random"]
 
 
+def test_pasted_items_with_other_options_are_no_reference() -> None:
+    loud_same, loud_rival = (f"changed(change='mixed-{name}(margin_db=0)')" for name in ("same", "rival"))
+    made = draws("random", SAME, loud_rival, loud_same, loud_rival, "changed(change='mixed-rival(seed=1)')")
+    assert [draw.like for draw in made] == [None, "random", "random", "random", loud_same, SAME]
+
+
+def test_a_swap_gets_pasted_items_with_its_options() -> None:
+    earlier = [*draws("random"), *changed_draws(["mixed-same"], "query", None, draws("random"))]
+    made = changed_draws(["mixed-rival(margin_db=0)", "mixed-random(margin_db=0)"], "query", None, earlier)
+    assert [str(draw) for draw in made] == [
+        f"changed(change='mixed-{name}(margin_db=0)')" for name in ("same", "rival", "random")
+    ]
+    assert [draw.like for draw in made] == ["random", str(made[0]), str(made[0])]
+
+
 def test_a_reference_that_is_named_stays() -> None:
     named = Draw(sampler=samplers.make(RIVAL), like="random")
     assert with_reference(named, draws("hardest", SAME)).like == "random"

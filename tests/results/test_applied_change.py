@@ -39,6 +39,17 @@ def test_a_swap_is_on_the_side_that_was_pasted_before() -> None:
             assert swapped.swaps_background(pasted) == (side == other)
 
 
+def test_a_swap_is_as_loud_as_the_reference() -> None:
+    for change in ("mixed-rival(margin_db=0)", "mixed-random(margin_db=0, seed=3)"):
+        assert not AppliedChange(change).swaps_background(AppliedChange("mixed-same"))
+        assert not AppliedChange(change).swaps_background(AppliedChange("mixed-same(margin_db=3)"))
+        assert AppliedChange(change).swaps_background(AppliedChange("mixed-same(margin_db=0.0, seed=1)"))
+    assert AppliedChange("mixed-rival(margin_db=None)").swaps_background(AppliedChange("mixed-same"))
+    later = AppliedChange("mixed-rival(later_option=1)")
+    assert not later.swaps_background(AppliedChange("mixed-same(later_option=2)"))
+    assert later.swaps_background(AppliedChange("mixed-same(later_option=1, seed=2)"))
+
+
 @pytest.mark.parametrize(
     ("sampler", "expected"),
     [

@@ -17,7 +17,7 @@ from shotproof.core.sections import Entry, Section
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder
 from shotproof.pipeline.method_uses import encoder_named
-from shotproof.results.applied_change import PASTED, SWAPS
+from shotproof.results.applied_change import SWAPS, AppliedChange, pasted_reference
 from shotproof.tasks.changed import Changed, Side
 from shotproof.tasks.sampler import Sampler, samplers
 
@@ -95,8 +95,8 @@ def resolve_draws(
 def with_reference(draw: Draw, earlier: Sequence[Draw]) -> Draw:
     """Return an entry whose items are changed with the sampler that it is compared with, if it names none.
 
-    This is the first sampler that changes nothing. A swap of backgrounds is compared with an earlier `mixed-same`,
-    which is cut and pasted alike.
+    This is the first sampler that changes nothing. A swap of backgrounds is compared with an earlier `mixed-same` with
+    the same options, which is cut and pasted alike.
 
     Args:
         draw: entry
@@ -108,9 +108,7 @@ def with_reference(draw: Draw, earlier: Sequence[Draw]) -> Draw:
     if draw.like is not None or not isinstance(draw.sampler, Changed):
         return draw
     unchanged = next((str(other) for other in earlier if not isinstance(other.sampler, Changed)), None)
-    pasted = None
-    if changes.make(draw.sampler.change).name in SWAPS:
-        pasted = next((str(other) for other in earlier if _is_pasted(other.sampler, draw.sampler.side)), None)
+    pasted = next((str(other) for other in earlier if _is_swap(draw.sampler, other.sampler)), None)
     if unchanged is None and pasted is None:
         raise InputError(
             f"sampler '{draw}' changes the tasks of another sampler, and none is listed before it: add one, e.g. random"
@@ -118,15 +116,19 @@ def with_reference(draw: Draw, earlier: Sequence[Draw]) -> Draw:
     return replace(draw, like=pasted or unchanged)
 
 
-def _is_pasted(sampler: Sampler, side: str) -> bool:
-    """Return whether a sampler pastes foregrounds on backgrounds of their class, on this side."""
-    return isinstance(sampler, Changed) and changes.make(sampler.change).name == PASTED and sampler.side == side
+def _is_swap(sampler: Changed, reference: Sampler) -> bool:
+    """Return whether a sampler differs from the reference only in whose backgrounds it shows."""
+    if not isinstance(reference, Changed):
+        return False
+    applied, pasted = (AppliedChange(changed.change, changed.side) for changed in (sampler, reference))
+    return applied.swaps_background(pasted)
 
 
 def changed_draws(spellings: Sequence[str | Change], side: Side, of: str | None, earlier: Sequence[Draw]) -> list[Draw]:
     """Build the entries that change items of an earlier entry's tasks, one change each.
 
-    A swap of backgrounds is compared with `mixed-same`, which comes first if there is no such set of the same tasks.
+    A swap of backgrounds is compared with `mixed-same` with the same options, which comes first if there is no such set
+    of the same tasks.
 
     Args:
         spellings: changes
@@ -147,19 +149,18 @@ def changed_draws(spellings: Sequence[str | Change], side: Side, of: str | None,
     if of not in names:
         raise InputError(f"of: no tasks of sampler '{of}' were evaluated{did_you_mean(of, names)}")
     references = [draw for draw in earlier if str(draw) == of]
-    pasted = Changed(change=PASTED, side=side)
-    has_pasted = any(draw.sampler == pasted and draw.like == of for draw in earlier)
+    drawn = [draw.sampler for draw in earlier if draw.like == of]
     draws: list[Draw] = []
     for change in map(changes.make, spellings):
-        is_swap = change.name in SWAPS
-        samplers_to_draw = [(Changed(change=change.spelling, side=side), str(pasted) if is_swap else of)]
-        if is_swap and not has_pasted:
-            samplers_to_draw.insert(0, (pasted, of))
-            has_pasted = True
-        has_pasted = has_pasted or samplers_to_draw[-1][0] == pasted
+        sampler, like = Changed(change=change.spelling, side=side), of
+        new_samplers = [(sampler, like)]
+        if change.name in SWAPS:
+            pasted = Changed(change=pasted_reference(change).spelling, side=side)
+            new_samplers = [*([] if pasted in drawn else [(pasted, of)]), (sampler, str(pasted))]
+        drawn += [sampler for sampler, like in new_samplers if like == of]
         draws += [
             replace(reference, sampler=sampler, like=like, encoder=None, attributes=None)
-            for sampler, like in samplers_to_draw
+            for sampler, like in new_samplers
             for reference in references
         ]
     return list(dict.fromkeys(draws))

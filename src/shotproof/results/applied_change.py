@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shotproof.changes.change import changes
+from shotproof.changes.change import Change, changes
 from shotproof.core.errors import InputError
 from shotproof.core.spelling import parse_call, write_call
 from shotproof.results.origin import Origin
@@ -19,6 +19,7 @@ CHANGED: Final = "changed"  # the sampler of task sets whose items are changed
 SWAPS: Final = ("mixed-rival", "mixed-random")  # the first is preferred: it shows the background of a wrong answer
 PASTED: Final = "mixed-same"
 BACKGROUND_ALONE: Final = "only-background"
+_NOT_COMPARED: Final = ("seed", "plate")  # options of backgrounds that may differ between a swap and its reference
 _PLACES: Final = {"query": "", "both": "on both sides", "support": "in the supports"}
 
 
@@ -82,9 +83,18 @@ class AppliedChange:
         return self.name == BACKGROUND_ALONE
 
     def swaps_background(self, reference: AppliedChange | None) -> bool:
-        """Return whether only the background differs from the reference, so that a loss is reliance on it."""
-        is_pasted = reference is not None and reference.name == PASTED and reference.side == self.side
-        return is_pasted and self.name in SWAPS
+        """Return whether only the origin of the background differs from the reference: a loss is then reliance on it."""
+        if reference is None or self.name not in SWAPS or reference.name != PASTED:
+            return False
+        return self.side == reference.side and self._shared_options == reference._shared_options
+
+    @property
+    def _shared_options(self) -> dict[str, Any]:
+        """Return the options that a swap of backgrounds must share with its reference, such as `margin_db`."""
+        try:
+            return _compared_options(changes.make(self.change))
+        except InputError:  # of another version
+            return {key: value for key, value in self._call[1].items() if key not in _NOT_COMPARED}
 
     @property
     def _call(self) -> tuple[str, dict[str, Any]]:
@@ -92,3 +102,19 @@ class AppliedChange:
             return parse_call(self.change)
         except InputError:  # of another version
             return self.change, {}
+
+
+def pasted_reference(swap: Change) -> Change:
+    """Return the change that a swap of backgrounds is compared with: `mixed-same` with the same options.
+
+    Example:
+        >>> pasted_reference(changes.make("mixed-rival(margin_db=3, seed=1)")).spelling
+        'mixed-same(margin_db=3)'
+    """
+    return changes.make(PASTED, **_compared_options(swap))
+
+
+def _compared_options(change: Change) -> dict[str, Any]:
+    """Return the options of a change except those that may differ between a swap and its reference."""
+    names = [option.name for option in change.options() if option.name not in _NOT_COMPARED]
+    return {name: getattr(change, name) for name in names}
