@@ -176,6 +176,36 @@ def test_backgrounds_of_a_class_are_from_the_context_that_its_supports_plant(cha
     assert places == {"place0", "place1", "place2", "place3"}
 
 
+@pytest.mark.parametrize("change", ["mixed-same", "mixed-rival"])
+def test_the_column_of_planted_contexts_is_that_of_the_tasks(change: str) -> None:
+    catalog = catalog_of(items=20, contexts=4)
+    habitats = catalog.table.column("context")
+    columns = [name if name != "context" else "habitat" for name in catalog.table.column_names]
+    renamed = Catalog(catalog.table.rename_columns(columns))
+    # A column `context` that the tasks do not plant has no say.
+    misleading = Catalog(renamed.table.append_column("context", pa.array(["anywhere"] * len(renamed))))
+    context = dict(zip(catalog.items, habitats.to_pylist(), strict=True))
+    label = dict(zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True))
+    for other in (renamed, misleading):
+        like = sample(other, "iid(context_column='habitat')", way=3, shot=2, query=3, tasks=40)
+        tasks = changed(other, changed(other, like, "mixed-same"), change)
+        assert tasks.record.context_column == "habitat"
+        planted = {(row["task"], row["label"]): row["attribute"] for row in tasks.table.to_pylist()}
+        for row in tasks.table.to_pylist():
+            for spelling in row["query_change"]:
+                plate = changes.make(spelling).plate  # type: ignore[attr-defined]
+                assert context[plate] == planted[row["task"], label[plate]]
+        assert check_tasks(tasks, other) == []
+        spellings = tasks.changes("query")
+        assert spellings is not None
+        variants = Variants.of(tasks, other)
+        assert pairs_of(pc.list_flatten(tasks.table.column("query")), spellings) <= pairs_of(
+            variants.items, variants.changes
+        )
+    with pytest.raises(InputError, match="has no column 'habit' to take the contexts from: did you mean 'habitat'"):
+        changed(renamed, like, change, context_column="habit")
+
+
 def test_a_context_with_too_few_backgrounds_is_named() -> None:
     catalog = catalog_of(items=8, contexts=4)
     like = sample(catalog, "iid(hard_ood=False)", way=3, shot=1, query=1, tasks=4)
@@ -399,6 +429,17 @@ def test_variants_beyond_the_limit_are_those_of_the_tasks() -> None:
     asked = pairs_of(pc.list_flatten(tasks.table.column("query")), spellings)
     assert pairs_of(variants.items, variants.changes) == asked
     assert len(variants.items) == len(asked)
+
+
+def test_the_limit_holds_for_changes_without_plates_too() -> None:
+    catalog = catalog_of()
+    like = sample(catalog, "random", **DESIGN, tasks=2)
+    for change in ("blur", "only-background"):
+        assert Variants.of(changed(catalog, like, change, most_items=len(catalog)), catalog).is_complete
+        tasks = changed(catalog, like, change, most_items=len(catalog) - 1)
+        variants = Variants.of(tasks, catalog)
+        assert not variants.is_complete
+        assert set(variants.items.to_pylist()) == set(pc.list_flatten(tasks.table.column("query")).to_pylist())
 
 
 @pytest.mark.parametrize("side", ["query", "both"])

@@ -77,16 +77,18 @@ def test_the_other_side_stays_as_it_is(catalog: Catalog) -> None:
     assert any("the support items are not changed" in str(each) for each in check_tasks(claimed, catalog))
 
 
-def test_a_background_from_elsewhere_than_the_planted_context_is_named() -> None:
+@pytest.mark.parametrize("column", ["context", "habitat"])
+def test_a_background_from_elsewhere_than_the_planted_context_is_named(column: str) -> None:
     names = [f"class{c}/{i}" for c in range(4) for i in range(20)]
     columns = {"item": names, "path": names, "mask": names, "label": [name[:6] for name in names]}
-    columns["context"] = [f"place{number % 4}" for number in range(len(names))]
+    columns[column] = [f"place{number % 4}" for number in range(len(names))]
     catalog = Catalog(pa.table({**columns, "split": ["test"] * len(names)}))
-    tasks = sample(catalog, Changed(change="mixed-same"), like=sample(catalog, "iid", way=3, shot=2, query=2, tasks=5))
+    like = sample(catalog, f"iid(context_column='{column}')", way=3, shot=2, query=2, tasks=5)
+    tasks = sample(catalog, Changed(change="mixed-same"), like=like)
 
     def show_another_place(row: Row) -> None:
         label, place = row["label"], row["attribute"]
-        number = next(i for i in range(20) if catalog.table["context"][names.index(f"{label}/{i}")].as_py() != place)
+        number = next(i for i in range(20) if catalog.table[column][names.index(f"{label}/{i}")].as_py() != place)
         row["query_change"][0] = f"mixed-same(plate='{label}/{number}')"
 
     assert violations(tasks, catalog, lambda row: None) == []

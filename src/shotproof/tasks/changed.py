@@ -6,7 +6,7 @@ If a task plants a context in the supports of a class, as `iid` does, background
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -48,6 +48,11 @@ class Changed(Sampler):
         "of the tasks at hand are, and the `images` interval is refused",
         least=1,
     )
+    context_column: str | None = option(
+        None,
+        "column of the catalog with the contexts that the tasks plant, which their backgrounds are then from; by "
+        "default that of the tasks in like",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +69,8 @@ class Changed(Sampler):
         """
         assert inputs.like is not None
         self._require_unchanged(inputs.like)
-        return BoundChanged(self, inputs)
+        column = self.context_column or inputs.like.record.context_column
+        return BoundChanged(replace(self, context_column=column), inputs)
 
     def _require_unchanged(self, like: TaskSet) -> None:
         """Reject changed tasks, unless the backgrounds of the same items are changed again, to others."""
@@ -117,13 +123,13 @@ class Variants:
             assert isinstance(sampler, Changed)
             change = changes.make(sampler.change)
             split = catalog.in_split(tasks.record.split)
-            if not isinstance(change, BackgroundChange):
+            if isinstance(change, BackgroundChange):
+                plates = Plates.of(split, change, context_column=sampler.context_column)
+                contexts = plates.contexts_of_variants(tasks.table)
+                if plates.count_variants(contexts) <= sampler.most_items:
+                    return cls(*plates.every_variant(contexts), is_complete=True)
+            elif len(split) <= sampler.most_items:
                 return cls(split.item_column, pa.repeat(change.spelling, len(split)), is_complete=True)
-            plates = Plates.of(split, change)
-            contexts = plates.contexts_of_variants(tasks.table)
-            if plates.count_variants(contexts) <= sampler.most_items:
-                items, spellings = plates.every_variant(contexts)
-                return cls(items, spellings, is_complete=True)
         pairs = [(pc.list_flatten(tasks.table.column(side)), tasks.changes(side)) for side in SIDES]
         table = pa.concat_tables(
             pa.table({"item": items, "change": spellings}) for items, spellings in pairs if spellings is not None
@@ -149,7 +155,7 @@ class BoundChanged(BoundSampler[Changed]):
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
         self.plates = None
         if isinstance(self.change, BackgroundChange):
-            self.plates = Plates.of(catalog, self.change, inputs.catalog)
+            self.plates = Plates.of(catalog, self.change, inputs.catalog, sampler.context_column)
 
     def draw(self, tasks: range) -> pa.Table:
         """Return the rows of these tasks with their changes."""

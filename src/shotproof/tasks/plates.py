@@ -26,6 +26,7 @@ from shotproof.tasks.taskset import change_column
 # 16 items have a plate in their half. Two are enough of a rival: on halves any other class of the task will do.
 CANDIDATES = {"same": 4, "random": 4, "rival": 2}
 MIN_CANDIDATES = 2
+CONTEXT = "context"  # column with the contexts that tasks plant, if none is named
 # Streams of random numbers beside those of the plates.
 _RIVAL, _ANY, _MEMBER = 1, 2, 3
 
@@ -55,17 +56,25 @@ class Plates:
     backgrounds: IntArray  # the first position with the same background as each position
 
     @classmethod
-    def of(cls, catalog: Catalog, change: BackgroundChange, drawn: Catalog | None = None) -> Plates:
+    def of(
+        cls,
+        catalog: Catalog,
+        change: BackgroundChange,
+        drawn: Catalog | None = None,
+        context_column: str | None = None,
+    ) -> Plates:
         """Find the items of a catalog that can be taken apart.
 
         Args:
             catalog: items whose backgrounds may be shown
             change: what is changed
             drawn: the items that tasks are drawn from; by default all
+            context_column: column with the contexts that tasks plant; by default `context`, if there is one
         """
         pool = ItemPool.of(catalog)
-        has_contexts = "context" in catalog.table.column_names
-        names = contexts_of(catalog, "context") if has_contexts else [None] * len(catalog)
+        column = context_column or CONTEXT
+        has_contexts = context_column is not None or CONTEXT in catalog.table.column_names
+        names = contexts_of(catalog, column) if has_contexts else [None] * len(catalog)
         order = pa.array(pool.rows)
         is_drawn = np.ones(len(pool.items), dtype=bool)
         if drawn is not None and drawn is not catalog:
