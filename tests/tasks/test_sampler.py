@@ -30,7 +30,8 @@ from tests.hash_seeds import run_with_another_hash_seed
 
 Data = tuple[Catalog, Attributes]
 DESIGN: dict[str, Any] = {"way": 4, "shot": 3, "query": 6, "tasks": 30}
-OWN_SIZES = ["changed", "meta-dataset", "placebo"]  # samplers that do not go by the way, shot and query asked for
+# Samplers that do not go by the way, shot and query asked for.
+OWN_SIZES = ["changed", "chosen", "meta-dataset", "placebo"]
 # Options that a sampler cannot do without on this data, or that keep a test quick.
 OPTIONS: dict[str, dict[str, Any]] = {
     "clean": {"clean_value": "none"},
@@ -103,6 +104,8 @@ def changed(name: str) -> Sampler:
     options = {option.name: other_value(option) for option in samplers.get(name).options()}
     if name == "hard-ood":
         options["hard_ood"] = True  # the only value that it can have
+    if name == "chosen":
+        options["choose"] = "spread"  # the only one that goes by cues
     return samplers.make(name, **options)
 
 

@@ -186,13 +186,15 @@ def require_no_change(spelling: Any) -> None:
 
 
 def _check_data(draw: Draw, sets: Sequence[str]) -> None:
-    """Reject a sampler that needs attributes if there are none, or that is given an input it does not take."""
+    """Reject a sampler that lacks attributes or a set to be like, or that is given an input it does not take."""
     sampler = draw.sampler
     if "attributes" in sampler.needs and not sets:
         raise InputError(
             f", [tasks], samplers: '{sampler}' needs attributes: add a section [attributes] with detectors, sets or a "
             "file"
         )
+    if "like" in sampler.needs and draw.like is None:
+        raise InputError(f", [tasks], sampler '{sampler}', like: name the earlier sampler whose tasks it takes")
     for role, key in (("attributes", "attributes"), ("features", "encoder"), ("like", "like")):
         if getattr(draw, key) is not None and role not in sampler.takes:
             raise InputError(f", [tasks], sampler '{sampler}', {key}: this sampler takes no {role}: remove the key")

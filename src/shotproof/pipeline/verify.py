@@ -47,6 +47,8 @@ CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or a 
 NO_TASKS = "the task sets to check it against are missing: pass them as well"
 CUSTOM_CODE = "runs custom code: allow it with --trust (in Python, trust=True)"
 ARRAYS = (".npy", ".npz")
+# What the tasks of a sampler share with those of another set.
+_SHARED = {"changed": ("task", "slot", "label", "support", "query"), "chosen": ("task", "slot", "label", "query")}
 _MAX_DIGESTS = 20  # digests of features to list in a reason
 
 
@@ -239,11 +241,14 @@ class _Verification:
             self.findings.add_verified(name, "every task satisfies the definition of its sampler")
 
     def _unlike(self, tasks: TaskSet) -> Iterator[str]:
-        """Yield a problem if changed tasks differ in items from those that they were made from, if these are given."""
-        original = _find_by_digest(self.tasks, tasks.record.source("like")) if tasks.is_changed else None
-        columns = ["task", "slot", "label", "support", "query"]
-        if original is not None and not original.table.select(columns).equals(tasks.table.select(columns)):
-            yield f"its items are not those of the task set {original.digest}, which it states to change"
+        """Yield a problem if tasks differ from those of another set that they were made from, if these are given."""
+        columns = _SHARED.get(tasks.record.sampler_name, ())
+        original = _find_by_digest(self.tasks, tasks.record.source("like")) if columns else None
+        if original is None:
+            return
+        if not original.first(len(tasks)).table.select(columns).equals(tasks.table.select(columns)):
+            items, verb = ("items", "change") if "support" in columns else ("queries", "take")
+            yield f"its {items} are not those of the task set {original.digest}, which it states to {verb}"
 
     def _check_results(self, name: str, results: Results) -> None:
         """Check results against their task sets, and recompute their counts."""

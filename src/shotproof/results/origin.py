@@ -19,6 +19,7 @@ from shotproof.tasks.sampler import Axis, Sampler, samplers
 RANDOM, PLACEBO = "random", "placebo"
 NOTHING = FeaturesRecord()  # the record of features, if results do not state any
 REFERENCES = (RANDOM, "iid")  # samplers that others are compared with
+OF_OTHER_SETS = ("chosen",)  # samplers without an axis that take the tasks of another set
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,10 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         changed_from.setdefault((origin.design, label, origin.seed), set()).add(origin.like)
     is_of_another = [
         origin.sampler == PLACEBO
-        or (origin.axis == "changes" and len(changed_from[origin.design, label, origin.seed]) > 1)
+        or (
+            (origin.axis == "changes" or origin.sampler in OF_OTHER_SETS)
+            and len(changed_from[origin.design, label, origin.seed]) > 1
+        )
         for origin, label in zip(origins, labels, strict=True)
     ]
     return [

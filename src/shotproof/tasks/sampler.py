@@ -26,7 +26,7 @@ from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Reach
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.taskset import SCHEMA, TaskSet, TaskShape
+from shotproof.tasks.taskset import SCHEMA, TaskSet, TaskShape, change_column
 
 BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
 TASKS = 600  # where nothing else is said
@@ -61,6 +61,7 @@ class Sampler(Component, ABC):
     axis: what its tasks stress, which results are grouped by; None if they are a reference and stress nothing
     reference: the sampler whose tasks its own are compared with if there is no matched set
     has_placebo: whether attributes or contexts decide its tasks, so that shuffling these gives a placebo
+    keeps_changes: whether changed queries of `like` stay changed
 
     Example:
         >>> import shotproof as sp
@@ -75,6 +76,7 @@ class Sampler(Component, ABC):
     axis: ClassVar[Axis | None] = "difficulty"
     reference: ClassVar[str] = "random"
     has_placebo: ClassVar[bool] = False
+    keeps_changes: ClassVar[bool] = False
 
     def bind(
         self,
@@ -215,6 +217,15 @@ class BoundSampler(ABC, Generic[SamplerType]):
         column = SCHEMA.get_field_index("attribute")
         return table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
 
+    def with_changes_of_like(self, table: pa.Table, tasks: range) -> pa.Table:
+        """Add the changes of the queries of `like`, if it has any, to rows of these tasks with the same queries."""
+        assert self.like is not None
+        name = change_column("query")
+        if name not in self.like.table.column_names:
+            return table
+        start, stop = self.like.starts[[tasks.start, tasks.stop]]
+        return table.append_column(name, self.like.table.column(name).slice(start, stop - start))
+
     def summary(self, tasks: TaskSet) -> Meta:
         """Summarize the draws (retries, fallbacks, classes left out) for the file's record."""
         return {}
@@ -224,6 +235,7 @@ samplers: Registry[Sampler] = Registry(
     "sampler",
     {
         "changed": "shotproof.tasks.changed:Changed",
+        "chosen": "shotproof.tasks.chosen:Chosen",
         "clean": "shotproof.tasks.context.context_sets:Clean",
         "context": "shotproof.tasks.context.context_sets:Context",
         "depletion": "shotproof.tasks.uniform.depletion:Depletion",

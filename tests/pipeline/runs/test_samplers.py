@@ -142,3 +142,29 @@ def test_task_sets_of_another_catalog_are_refused(finished: Path) -> None:
     with pytest.raises(Mismatch, match=r"\[tasks\], files: the tasks of .* were drawn from catalog"):
         run(finished)
     assert not (finished.parent / "again").exists()
+
+
+def test_chosen_supports_of_several_sets(experiment: Path) -> None:
+    entries = ", ".join(
+        [
+            '"random"',
+            '"fewstab"',
+            '{ name = "chosen", like = "random" }',
+            '{ name = "chosen", choose = "spread", like = "fewstab" }',
+            '{ name = "chosen", choose = "easy", like = "fewstab" }',
+            '{ name = "changed", change = "noise" }',
+            '{ name = "chosen", choose = "typical", like = "changed" }',
+        ]
+    )
+    text = EXPERIMENT.replace("tasks = 12", f"tasks = 12\nplacebo = false\nsamplers = [{entries}]")
+    experiment.write_text(text)
+    outcome = run(experiment)
+    labels = [group.label for group in outcome.compare().blocks[0].groups]
+    assert len(set(labels)) == 7
+    assert {"chosen(choose='random')", "chosen(choose='spread')", "chosen(choose='easy')"} & set(labels)
+    assert run(experiment).made == []
+    again = compare(read_inputs([experiment.parent / "out"], halvings=4), intervals=["sampler", "images"])
+    assert again.refused == {}
+    experiment.write_text(text.replace(', like = "random"', ""))
+    with pytest.raises(InputError, match="sampler 'chosen', like: name the earlier sampler whose tasks it takes"):
+        run(experiment)

@@ -80,6 +80,7 @@ class Drawing:
         missing = next((file for file in sampler.files() if not path_exists(file)), None)
         if missing is not None:
             raise Mismatch(f"{prefix} file {missing}, which does not exist here")
+        like_drawing = None if like is None else cls.of(like, inputs, drawings)
         variants = refused = None
         if isinstance(sampler, Changed):
             catalog = inputs.catalog(record.source("catalog"))
@@ -91,12 +92,17 @@ class Drawing:
                     "(the option most_items allows more)"
                 )
             variants = needed.names
+        if sampler.keeps_changes and like_drawing is not None and like_drawing.variants is not None:
+            variants = (
+                like_drawing.variants if variants is None else pa.concat_arrays([variants, like_drawing.variants])
+            )
+            refused = refused or like_drawing.refused
         sizes = [record.way, record.shot, record.query]
         return cls(
             sampler,
             None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
             data,
-            None if like is None else cls.of(like, inputs, drawings),
+            like_drawing,
             variants,
             refused,
         )

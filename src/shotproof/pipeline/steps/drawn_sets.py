@@ -41,6 +41,7 @@ class DrawnSets:
     attributes: dict[str, Attributes | None]
     features: dict[str, Features | None]
     by_sampler: dict[tuple[str, int, int], TaskSet | None] = field(default_factory=dict)  # by sampler, shots and seed
+    changed_samplers: set[str] = field(default_factory=set)  # those whose tasks have changed items
 
     def draw_entry(self, draw: Draw) -> dict[str, DrawnSet]:
         """Draw the task sets of an entry: one per sampler, set of attributes, number of shots and seed, by file name.
@@ -51,6 +52,10 @@ class DrawnSets:
             InsufficientData: the data is not sufficient for the tasks.
         """
         drawn_sets: dict[str, DrawnSet] = {}
+        keeps_changes = draw.sampler.keeps_changes and draw.like in self.changed_samplers
+        is_changed = isinstance(draw.sampler, Changed) or keeps_changes
+        if is_changed:
+            self.changed_samplers.add(str(draw.sampler))
         for sampler in draw.sampler.sets(self.catalog).values():
             for words in self._attribute_names(draw, sampler):
                 for shot in draw.shots:
@@ -59,7 +64,7 @@ class DrawnSets:
                         name = self._task_file(draw, sampler, words, shot, seed)
                         tasks = self._draw(name, draw, sampler, shot, seed, data)
                         shape = TaskShape(draw.way, shot, draw.query)
-                        drawn_sets[name] = DrawnSet(tasks, shape, isinstance(sampler, Changed))
+                        drawn_sets[name] = DrawnSet(tasks, shape, is_changed)
                         self.by_sampler.setdefault((str(draw.sampler), shot, seed), tasks)
                         if self.experiment.placebo and sampler.has_placebo:
                             placebo_name = name.replace("tasks-", "tasks-placebo-of-", 1)

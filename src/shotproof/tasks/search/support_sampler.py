@@ -9,13 +9,12 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
 from shotproof.core import draws
-from shotproof.core.arrays import BoolArray, IntArray
-from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.core.runtime.devices import choose_device
@@ -23,6 +22,7 @@ from shotproof.core.runtime.runtime import current_runtime
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates, ClassCandidates
+from shotproof.tasks.search.query_sets import QuerySets, may_be_support, require_enough
 from shotproof.tasks.taskset import SCHEMA, TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
 
@@ -30,27 +30,6 @@ Uniform = Callable[[int], Tensor]
 """Random numbers in [0, 1) for each candidate of each slot, [S, P], by their purpose."""
 
 BUDGET = 2**29  # bytes of the features of a batch of tasks, and also of everything else that the batch holds
-
-
-@dataclass(frozen=True)
-class QuerySets:
-    """Tasks without supports, one row per class of a task; `query` has the concatenated positions of all rows."""
-
-    way: IntArray  # of each task
-    start: IntArray  # the first row of each task
-    classes: IntArray  # of each row
-    shots: IntArray  # of each row
-    count: IntArray  # query items of each row
-    first: IntArray  # start of each row in `query`, and the end of the last
-    query: IntArray
-
-    def rows(self, tasks: IntArray) -> IntArray:
-        """Return the rows of tasks that have the same way, task by task."""
-        return np.ravel(self.start[tasks][:, None] + np.arange(self.way[tasks[0]]))
-
-    def shapes(self) -> IntArray:
-        """Return the way and the number of query items of each task: [tasks, 2]."""
-        return np.stack([self.way, np.add.reduceat(self.count, self.start)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -99,7 +78,7 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
         self.pool = self.random.pool if self.random else ItemPool.of(inputs.catalog)
         self.feature_rows = self.features.rows_of(self.pool.items)
         if self.like is not None:
-            self._query_sets(self.like.table)  # raises an error before anything is drawn
+            QuerySets.of(self.like.table, self.pool)  # raises an error before anything is drawn
 
     def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
         """Choose the supports of the tasks with these numbers [B]: a mask of the candidates [S, P]."""
@@ -114,7 +93,7 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
     def draw(self, tasks: range) -> pa.Table:
         """Draw the rows of these tasks."""
         table = self._without_supports(tasks)
-        sets = self._query_sets(table)
+        sets = QuerySets.of(table, self.pool)
         ends = np.concatenate([[0], np.cumsum(sets.shots)])
         supports = np.empty(ends[-1], dtype=np.int64)
         for members in self._batches(sets):
@@ -136,25 +115,6 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
     def _without_supports(self, tasks: range) -> pa.Table:
         """Return rows with classes, shots and queries, whose supports are still to be replaced."""
         return self.random.draw(tasks).select(SCHEMA.names) if self.random else self.rows_of_like(tasks)
-
-    def _query_sets(self, table: pa.Table) -> QuerySets:
-        """Return rows as positions in the pool. Raise Mismatch if the catalog lacks an item or class."""
-        label = table.column("label").combine_chunks()
-        classes = pc.fill_null(pc.index_in(label, value_set=pa.array(self.pool.classes)), -1).to_numpy().astype(int)
-        query = table.column("query")
-        count = pc.list_value_length(query).to_numpy().astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(count)])
-        items = pc.list_flatten(query)
-        position = pc.fill_null(pc.index_in(items, value_set=self.pool.items), -1).to_numpy().astype(np.int64)
-        foreign = np.append(self.pool.class_of, -1)[position] != np.repeat(classes, count)
-        if (classes < 0).any() or foreign.any():
-            row = int(np.argmax(classes < 0)) if (classes < 0).any() else -1
-            subject = f"class '{label[row]}'" if row >= 0 else f"query item '{items[int(np.argmax(foreign))]}'"
-            raise Mismatch(f"the tasks of `like` have the {subject}, which this catalog and split do not have")
-        start = np.flatnonzero(table.column("slot").to_numpy() == 0)
-        shots = pc.list_value_length(table.column("support")).to_numpy().astype(np.int64)
-        way = np.diff(np.append(start, len(classes)))
-        return QuerySets(way, start, classes, shots, count, first, position)
 
     def _batches(self, sets: QuerySets) -> Iterator[IntArray]:
         """Yield batches of tasks of one shape, within the memory budget; they do not affect the chosen supports."""
@@ -178,15 +138,9 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
         classes, way = sets.classes[rows], len(rows) // len(members)
         query = np.concatenate([sets.query[sets.first[row] : sets.first[row + 1]] for row in rows])
         slot_of_query = np.repeat(np.arange(len(rows)), sets.count[rows])
-        allowed = self._allowed(classes, query, slot_of_query, way)
-        too_few = np.flatnonzero(allowed.sum(1) < sets.shots[rows])
-        if len(too_few):
-            first = too_few[0]
-            raise InsufficientData(
-                f"task {members[first // way] + tasks.start}: class '{self.pool.classes[classes[first]]}' has "
-                f"{allowed[first].sum()} items that are neither queries nor of a query's source, but the support "
-                f"needs {sets.shots[rows][first]}"
-            )
+        task_of_slot = np.repeat(members + tasks.start, way)
+        allowed = may_be_support(self.pool, classes, task_of_slot, query, slot_of_query)
+        require_enough(self.pool, classes, task_of_slot, allowed, sets.shots[rows])
         distinct, class_of_slot = np.unique(classes, return_inverse=True)
         ends = np.concatenate([[0], np.cumsum(self.pool.sizes[distinct])])
         features = torch.empty(int(ends[-1]), self.features.array.shape[1], dtype=torch.float64, device=device)
@@ -206,25 +160,6 @@ class BoundSupportSampler(BoundSampler[SupportSampler]):
             first_rows=torch.from_numpy(ends[class_of_slot]).to(device),
             classes=by_class,
         )
-
-    def _allowed(self, classes: IntArray, query: IntArray, slot_of_query: IntArray, way: int) -> BoolArray:
-        """Return which positions of its class each slot may use: [S, P]."""
-        sizes, offsets = self.pool.sizes[classes], self.pool.offsets[classes]
-        in_class = np.arange(sizes.max()) < sizes[:, None]
-        allowed = in_class.copy()
-        allowed[slot_of_query, query - offsets[slot_of_query]] = False
-        if self.pool.sources is not None:
-            first = np.searchsorted(slot_of_query, np.arange(0, len(classes) + 1, way))  # query of each task
-            is_query_source = np.zeros(self.pool.sources.max() + 1, dtype=np.bool_)
-            # Positions beyond a class have its first item, but are not allowed anyway.
-            sources = self.pool.sources[offsets[:, None] + np.where(in_class, np.arange(sizes.max()), 0)]
-            for task in range(len(classes) // way):
-                query_sources = self.pool.sources[query[first[task] : first[task + 1]]]
-                is_query_source[query_sources] = True
-                slots = slice(task * way, (task + 1) * way)
-                allowed[slots] &= ~is_query_source[sources[slots]]
-                is_query_source[query_sources] = False
-        return allowed
 
     def _read_features(self, chosen: int, target: Tensor) -> None:
         """Read the features [n, d] of a class's items, as float64, so that the rounding of sums has no effect."""
