@@ -2,14 +2,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 from PIL import Image
 
-from shotproof.changes.change import changes
+from shotproof.changes import changed_items
+from shotproof.changes.change import SoundChange, changes
 from shotproof.changes.changed_items import SIDE, ChangedClip, ChangedImage, MaskedImage
+from shotproof.changes.item_draws import ItemDraws
+from shotproof.changes.layers import ImageLayers
+from shotproof.core.bounded_cache import BoundedCache
 from shotproof.core.errors import UnreadableItem
 from shotproof.media.box import Box
 from shotproof.media.clip import RATE, read_clip
@@ -99,6 +104,61 @@ def test_a_mask_may_have_another_size_but_no_other_shape(tmp_path: Path) -> None
     Image.fromarray(disc(60, 40)).save(source.mask)
     with pytest.raises(UnreadableItem, match=r"a\.mask\.png has 40 x 60 pixels, which is not the shape of .*a\.png"):
         source.layers()
+
+
+@pytest.mark.parametrize(("value", "problem"), [(0, "is empty"), (255, "is full: it shows no background")])
+def test_masks_that_tell_nothing_are_refused_where_layers_are_needed(tmp_path: Path, value: int, problem: str) -> None:
+    item, plate = saved(tmp_path / "a.png"), saved(tmp_path / "b.png", seed=1)
+    assert plate.mask is not None
+    Image.new("L", (52, 40), value).save(plate.mask)
+    for image in (
+        ChangedImage(changes.make("only-foreground"), plate),
+        ChangedImage(changes.make("only-background"), plate),
+        ChangedImage(changes.make("mixed-same(plate='b')"), item, plate),
+    ):
+        with pytest.raises(UnreadableItem, match=rf"b\.mask\.png {problem}"):
+            open_image(image)
+        assert image.misfits == [plate.mask]
+    open_image(ChangedImage(changes.make("blur"), plate))
+
+
+def test_layers_in_memory_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache: BoundedCache[Any, ImageLayers] = BoundedCache(3 * 50 * 60 * 7, lambda layers: layers.nbytes)
+    monkeypatch.setattr(changed_items, "_cached_layers", cache)
+    sources = [saved(tmp_path / f"{number}.png", 50, 60, number) for number in range(5)]
+    layers = [source.layers() for source in sources]
+    assert cache.nbytes == 3 * 50 * 60 * 7
+    assert [source.layers() is before for source, before in zip(sources[2:], layers[2:], strict=True)] == [True] * 3
+    assert sources[0].layers() is not layers[0]
+    large = saved(tmp_path / "large.png", 120, 120)
+    assert large.layers() is not large.layers()
+
+
+@pytest.mark.parametrize("spelling", SOUND_CHANGES)
+@pytest.mark.parametrize(("rate", "seconds"), [(32_000, 10.0), (44_100, 0.5), (4_000, None), (1_000, 2.0)])
+def test_clips_are_changed_at_the_rate_and_length_of_unchanged_ones(
+    tmp_path: Path, spelling: str, rate: int, seconds: float | None
+) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, tone(0, 7.0, 44_100), 44_100)
+    unchanged = read_clip(path, rate, seconds)
+    change = changes.make(spelling, severity=2)
+    assert isinstance(change, SoundChange)
+    changed = read_clip(ChangedClip(change, path), rate, seconds)
+    assert changed.shape == unchanged.shape
+    np.testing.assert_array_equal(changed, change.apply(unchanged, ItemDraws(unchanged, change.name), rate))
+    assert np.isfinite(changed).all()
+    nothing = ChangedClip(changes.make(spelling, severity=0), path)
+    np.testing.assert_array_equal(read_clip(nothing, rate, seconds), unchanged)
+
+
+def test_high_frequencies_stay_if_they_are_not_changed(tmp_path: Path) -> None:
+    time = np.arange(44_100) / 44_100
+    soundfile.write(tmp_path / "a.wav", 0.5 * np.sin(2 * np.pi * 12_000 * time), 44_100)
+    changed = read_clip(ChangedClip(changes.make("gain(severity=1)"), tmp_path / "a.wav"), 44_100, 1.0)
+    spectrum = np.abs(np.fft.rfft(changed))
+    assert np.argmax(spectrum) == 12_000
+    assert spectrum.max() > 1_000
 
 
 def test_files_that_have_changed_are_read_again(tmp_path: Path) -> None:

@@ -146,6 +146,23 @@ def test_what_has_no_mask_or_cannot_be_read_is_left_out_and_named(tmp_path: Path
         make(Catalog(table, tmp_path), tmp_path / "unreadable")
 
 
+def test_masks_that_tell_nothing_are_left_out_and_named(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, items=3)
+    for name, value in (("0-0", 0), ("2-1", 255)):
+        Image.new("L", (64, 48), value).save(tmp_path / "masks" / f"{name}.png")
+    mixed = make(catalog, tmp_path / "mixed")
+    assert list(mixed.record.skipped) == [
+        {"item": "0-0.png", "label": "class0", "reason": "mask is empty"},
+        {"item": "2-1.png", "label": "class2", "reason": "mask is full: it shows no background"},
+    ]
+    assert not {"0-0.png"} & set(mixed.table["source"].to_pylist())
+    assert not {"2-1.png"} & set(mixed.table["plate"].to_pylist())
+    for item in (1, 2):
+        Image.new("L", (64, 48), 0).save(tmp_path / "masks" / f"0-{item}.png")
+    with pytest.raises(InputError, match=r"none of the 3 images of 'class0' can be used, e\.g\. 0-0\.png: mask is emp"):
+        make(catalog, tmp_path / "none")
+
+
 def test_the_mapping_and_the_settings_fit_the_catalog(tmp_path: Path) -> None:
     catalog = draw_masked(tmp_path / "raw", items=2)
     with pytest.raises(InputError, match="no image has the foreground 'class9': did you mean"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from shotproof.core.errors import UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.pipeline.encode_tasks import describe_changed_items, encode, with_changed_items
@@ -58,3 +60,14 @@ def test_plates_of_other_items_are_found(tmp_path: Path, change: str) -> None:
     tasks = sample(catalog, f"changed(change='{change}')", like=random)
     features = encode(catalog, "pixels(size=2)", tasks=tasks, runtime=Runtime(cache=None))
     assert evaluate(tasks, features, "ncc").methods == ["ncc"]
+
+
+def test_masks_that_tell_nothing_are_refused_or_left_out_as_asked(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, items=5)
+    random = sample(catalog, "random", **DESIGN)  # type: ignore[arg-type]
+    tasks = sample(catalog, "changed(change='only-foreground')", like=random)
+    Image.new("L", (64, 48), 0).save(tmp_path / "masks" / "1-2.png")
+    with pytest.raises(UnreadableItem, match=r"1-2\.png is empty"):
+        encode(catalog, "pixels(size=2)", tasks=tasks, runtime=Runtime(cache=None))
+    features = encode(catalog, "pixels(size=2)", tasks=tasks, on_error="skip", runtime=Runtime(cache=None))
+    assert list(features.record.skipped) == ["1-2.png @ only-foreground"]

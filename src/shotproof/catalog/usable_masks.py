@@ -17,7 +17,7 @@ from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.store import OnError
 from shotproof.media.images import image_size
-from shotproof.media.mask_file import read_fitting_mask
+from shotproof.media.mask_file import read_usable_mask
 
 logger = logging.getLogger("shotproof")
 
@@ -95,9 +95,7 @@ def _problem(image: MaskedImage) -> str | None:
     except UnreadableItem:
         return None
     try:
-        mask = read_fitting_mask(image.mask, image.path)
+        read_usable_mask(image.mask, image.path)
     except UnreadableItem as error:
         return str(error)
-    if not mask.any():
-        return f"mask {image.mask} is empty"
-    return f"mask {image.mask} is full: it shows no background" if mask.all() else None
+    return None

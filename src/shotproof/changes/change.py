@@ -16,7 +16,7 @@ from shotproof.core.limits import SEED
 from shotproof.core.nouns import Medium
 from shotproof.core.options import Component, option
 from shotproof.core.registry import Registry
-from shotproof.media.clip import Samples
+from shotproof.media.clip import RATE, Samples
 
 Pixels = npt.NDArray[np.uint8]  # [height, width, 3]
 # Whose background is shown: that of an item of the same class, of any item, or of another class of the task.
@@ -85,8 +85,8 @@ class SoundChange(Change):
         return self.severity == 0
 
     @abstractmethod
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
-        """Change a sound, [n] at 16 kHz; the result is as long. Called with a severity of at least 1."""
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
+        """Change a sound, [n] at `rate`; the result is as long. Called with a severity of at least 1."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,23 +13,24 @@ from PIL import Image
 from shotproof.changes.change import BackgroundChange, Change, ImageChange, Pixels, SoundChange
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.layers import ImageLayers, Layers, SoundLayers
+from shotproof.core.bounded_cache import BoundedCache
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.storage.files import find
 from shotproof.core.storage.places import FileInfo
 from shotproof.media.box import Box
-from shotproof.media.clip import Samples, UnwrittenClip, read_clip
+from shotproof.media.clip import RATE, SECONDS, Samples, UnwrittenClip, read_clip, resampled
 from shotproof.media.images import UnwrittenImage, open_image
-from shotproof.media.mask_file import read_fitting_mask, scaled_mask
+from shotproof.media.mask_file import read_usable_mask, scaled_mask
 from shotproof.media.mixture import Mixture
 
 # Pixels of the shorter side at which images are changed, as in ImageNet-C, unless an encoder needs more. Smaller images
 # keep theirs.
 SIDE = 224
-# Images whose layers a process keeps, for an item is shown on one background after the other, and plates return. At
-# 224 x 300 pixels they take 60 MB.
-_MOST_CACHED_LAYERS = 128
+# Memory for layers that a process keeps, for an item is shown on one background after the other, and plates return:
+# 150 images of 224 x 300 pixels.
+_MOST_CACHED_BYTES = 64 * 2**20
 # Part of the digests of changed items. It is raised when a change makes other pixels or samples than before.
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class MaskedImage:
         return [self.path, *([] if self.mask is None else [self.mask])]
 
     @property
-    def has_fitting_mask(self) -> bool:
-        """Return whether the mask can be read and has the shape of the image."""
+    def has_usable_mask(self) -> bool:
+        """Return whether the mask can be read, has the shape of the image, and is neither empty nor full."""
         try:
-            return self.mask is not None and read_fitting_mask(self.mask, self.path).size > 0
+            return self.mask is not None and read_usable_mask(self.mask, self.path).size > 0
         except UnreadableItem:
             return False
 
@@ -76,25 +76,25 @@ class MaskedImage:
         """Take the image apart; `side` is that of `pixels`.
 
         Raises:
-            UnreadableItem: the mask cannot be read or has another shape than the image.
+            UnreadableItem: the mask cannot be read, has another shape than the image, or is empty or full.
         """
         try:
             versions = tuple(map(find, self.files))
         except (OSError, ValueError):
             return self._take_apart(side)  # raises the appropriate error
-        return _cached_layers(self, side, versions)
+        # The versions are part of the key, so that a file that has changed is read again.
+        return _cached_layers.get((self, side, versions), lambda: self._take_apart(side))
 
     def _take_apart(self, side: int | None) -> ImageLayers:
         assert self.mask is not None  # the catalog has checked it
-        pixels, mask = self.pixels(side), read_fitting_mask(self.mask, self.path)
+        pixels, mask = self.pixels(side), read_usable_mask(self.mask, self.path)
         height, width = pixels.shape[:2]
         return ImageLayers(pixels, scaled_mask(mask, width, height), self.box)
 
 
-@lru_cache(maxsize=_MOST_CACHED_LAYERS)
-def _cached_layers(source: MaskedImage, side: int | None, versions: tuple[FileInfo, ...]) -> ImageLayers:
-    """Take an image apart; `versions` are of its files, so that one that has changed is read again."""
-    return source._take_apart(side)
+_cached_layers: BoundedCache[tuple[MaskedImage, int | None, tuple[FileInfo, ...]], ImageLayers] = BoundedCache(
+    _MOST_CACHED_BYTES, lambda layers: layers.nbytes
+)
 
 
 @dataclass(frozen=True)
@@ -126,9 +126,9 @@ class ChangedImage(UnwrittenImage):
 
     @property
     def misfits(self) -> list[Path]:
-        """Return the masks that have another shape than their image, or that cannot be read."""
+        """Return the masks that cannot be used: broken, of another shape than the image, empty or full."""
         sources = [source for source in (self.source, self.plate) if source is not None]
-        return [source.mask for source in sources if source.mask is not None and not source.has_fitting_mask]
+        return [source.mask for source in sources if source.mask is not None and not source.has_usable_mask]
 
     def digest(self, parts: Sequence[str]) -> str:
         """Return a digest of the content, given those of the files."""
@@ -147,16 +147,19 @@ class ChangedClip(UnwrittenClip):
 
     def samples(self) -> Samples:
         """Return the changed sound, [n]."""
+        return self.samples_at(RATE, SECONDS)
+
+    def samples_at(self, rate: int, seconds: float | None) -> Samples:
+        """Return the changed sound, [n], at the rate and length at which the unchanged one is read."""
         if isinstance(self.change, BackgroundChange):
             assert isinstance(self.source, Mixture)  # the catalog has checked it
             plate = None if self.plate is None else _layers(self.plate)
-            composed: Samples = self.change.compose(_layers(self.source), plate)
-            return composed
+            return resampled(self.change.compose(_layers(self.source), plate), RATE, rate)
         assert isinstance(self.change, SoundChange)
-        samples = read_clip(self.source)
+        samples = read_clip(self.source, rate, seconds)
         if self.change.changes_nothing:
             return samples
-        return self.change.apply(samples, ItemDraws(samples, self.change.name))
+        return self.change.apply(samples, ItemDraws(samples, self.change.name), rate)
 
     @property
     def files(self) -> list[Path]:

@@ -9,7 +9,7 @@ import numpy as np
 from shotproof.changes.change import SoundChange
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.samples import to_samples
-from shotproof.media.clip import Samples
+from shotproof.media.clip import RATE, Samples
 
 _SHARE = (0.02, 0.05, 0.1, 0.2, 0.4)  # of the samples that are not silent
 
@@ -20,7 +20,7 @@ class Clipping(SoundChange):
 
     about = "the loudest 2 to 40% of samples clipped"
 
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
         """Clip the sound."""
         magnitudes = np.abs(samples[samples != 0]).astype(np.float64)
         if not len(magnitudes):

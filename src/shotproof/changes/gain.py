@@ -11,7 +11,7 @@ from shotproof.changes.change import SoundChange
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.samples import to_samples
 from shotproof.core.options import option
-from shotproof.media.clip import Samples
+from shotproof.media.clip import RATE, Samples
 
 _QUIETER_DB = (6, 12, 18, 24, 30)
 _LOUDER_DB = (4, 8, 12, 16, 20)
@@ -25,7 +25,7 @@ class Gain(SoundChange):
 
     style: Literal["quieter", "louder"] = option("quieter", "what becomes of the loudness")
 
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
         """Multiply the sound by a gain."""
         level = self.severity - 1
         gain_db = -_QUIETER_DB[level] if self.style == "quieter" else _LOUDER_DB[level]

@@ -58,6 +58,11 @@ class ImageLayers(Layers):
     mask: npt.NDArray[np.bool_]
     box: Box | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Return the bytes in memory, with those of the filled background, which is kept once it is needed."""
+        return int(2 * self.pixels.nbytes + self.mask.nbytes)
+
     def only_foreground(self) -> Content:
         """Return the foreground on gray."""
         return self._on(np.full_like(self.pixels, GRAY))

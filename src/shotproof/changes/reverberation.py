@@ -26,17 +26,17 @@ class Reverberation(SoundChange):
 
     about = "the reverberation of a room, with an RT60 of 0.2 to 2.2 s"
 
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
         """Add the reverberation of a room."""
         from scipy.signal import fftconvolve
 
         sound = samples.astype(np.float64)
-        reverberant = fftconvolve(sound, _response(_RT60[self.severity - 1], draws))[: len(sound)]
+        reverberant = fftconvolve(sound, _response(_RT60[self.severity - 1], draws, rate))[: len(sound)]
         return fitted(to_rms(reverberant, rms(sound)))
 
 
-def _response(rt60: float, draws: ItemDraws) -> Floats:
+def _response(rt60: float, draws: ItemDraws, rate: int) -> Floats:
     """Draw the impulse response of a room; rooms of the same item differ only in how fast the noise decays."""
-    noise = draws.normal(math.ceil(rt60 * RATE))
-    tail = noise * 10 ** (-3 * np.arange(len(noise)) / (rt60 * RATE))
+    noise = draws.normal(math.ceil(rt60 * rate))
+    tail = noise * 10 ** (-3 * np.arange(len(noise)) / (rt60 * rate))
     return np.concatenate([[1.0], tail * math.sqrt(rt60 / _EQUAL_RT60 / np.sum(tail**2))])

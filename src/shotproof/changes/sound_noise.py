@@ -25,19 +25,19 @@ class SoundNoise(SoundChange):
 
     style: Literal["white", "pink"] = option("white", "spectrum of the noise: flat, or falling by 3 dB per octave")
 
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
         """Add the noise."""
         sound, noise = samples.astype(np.float64), draws.normal(len(samples))
         if self.style == "pink":
-            noise = _pink(noise)
+            noise = _pink(noise, rate)
         return fitted(sound + to_rms(noise, rms(sound) * 10 ** (-_SNR_DB[self.severity - 1] / 20)))
 
 
-def _pink(white: Floats) -> Floats:
+def _pink(white: Floats, rate: int) -> Floats:
     """Filter white noise so that its power falls as 1 / frequency, [n]."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     length = next_fast_len(max(1, len(white)), real=True)
-    frequencies = np.fft.rfftfreq(length, 1 / RATE)
+    frequencies = np.fft.rfftfreq(length, 1 / rate)
     pink: Floats = irfft(rfft(white, length) / np.sqrt(np.maximum(frequencies, _LOWEST_PINK)), length)
     return pink[: len(white)]

@@ -9,7 +9,7 @@ import numpy as np
 from shotproof.changes.change import SoundChange
 from shotproof.changes.item_draws import ItemDraws
 from shotproof.changes.samples import fitted
-from shotproof.media.clip import Samples, fixed_length, resampled
+from shotproof.media.clip import RATE, Samples, fixed_length, resampled
 
 _FACTOR = ((11, 10), (6, 5), (4, 3), (8, 5), (2, 1))  # as fractions
 
@@ -20,7 +20,7 @@ class Speed(SoundChange):
 
     about = "1.1 to 2 times as fast and higher in pitch, looped to its length"
 
-    def apply(self, samples: Samples, draws: ItemDraws) -> Samples:
+    def apply(self, samples: Samples, draws: ItemDraws, rate: int = RATE) -> Samples:
         """Make the sound faster."""
         numerator, denominator = _FACTOR[self.severity - 1]
         faster = resampled(samples, numerator, denominator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from PIL import Image
 
 from shotproof.catalog.catalog import MASK, NAME, PLATE, Catalog
 from shotproof.catalog.item_files import BOX, masked_images
+from shotproof.catalog.usable_masks import UnusableMask, unusable_masks
 from shotproof.changes.changed_items import MaskedImage
 from shotproof.changes.layers import ImageLayers
 from shotproof.core.errors import InputError, InsufficientData, UnreadableItem
@@ -80,7 +81,7 @@ def mix_images(
     used = _select(catalog, mapping)
     masked = masked_images(used)
     digests = file_digests(used.paths, runtime, on_error="skip").to_pylist()
-    images = _usable(used, mapping, masked, digests)
+    images = _usable(used, mapping, masked, digests, unusable_masks(used, runtime=runtime))
     recipes = _draw_recipes(images, mapping, settings)
     claim_folder(folder, _claims(images, mapping, settings, masked, digests, runtime))
     log_drawn_splits(used, mapping, settings.seed)
@@ -103,7 +104,7 @@ def expected_mixed_images(catalog: Catalog, mapping: PairMapping, folder: Path, 
         InputError: the mapping does not fit the catalog, or no image has a mask.
     """
     used = _select(catalog, mapping)
-    images = _usable(used, mapping, masked_images(used), [""] * len(used))
+    images = _usable(used, mapping, masked_images(used), [""] * len(used), {})
     recipes = _draw_recipes(images, mapping, settings)
     expected = _make_catalog(recipes, images, catalog, mapping, folder, settings, {})
     # What looks at a file before the mixtures exist looks at the image of the foreground.
@@ -122,21 +123,32 @@ def _select(catalog: Catalog, mapping: PairMapping) -> Catalog:
 
 
 def _usable(
-    used: Catalog, mapping: PairMapping, masked: Sequence[MaskedImage | None], digests: Sequence[str | None]
+    used: Catalog,
+    mapping: PairMapping,
+    masked: Sequence[MaskedImage | None],
+    digests: Sequence[str | None],
+    unusable: Mapping[str, UnusableMask],
 ) -> Recordings:
-    """Return the images with a problem for those that cannot be used, in place of a loudness."""
+    """Return the images with a problem for those that cannot be used, in place of a loudness.
+
+    Args:
+        used: images
+        mapping: which of them are foregrounds
+        masked: the images with their masks, [n]; None if there is none
+        digests: digests of the files, [n]; None if one cannot be read
+        unusable: masks that cannot be used, by item
+    """
     foregrounds = set(mapping.foregrounds)
-    return Recordings(
-        used,
-        [
-            Loudness(None, "missing or unreadable")
-            if digest is None
-            else _NO_MASK
-            if image is None and label in foregrounds
-            else _USABLE
-            for label, image, digest in zip(used.table.column("label").to_pylist(), masked, digests, strict=True)
-        ],
-    )
+
+    def loudness(item: str, label: str, image: MaskedImage | None, digest: str | None) -> Loudness:
+        if digest is None:
+            return Loudness(None, "missing or unreadable")
+        if item in unusable:
+            return Loudness(None, unusable[item].reason.replace(f" {unusable[item].file}", "", 1))
+        return _NO_MASK if image is None and label in foregrounds else _USABLE
+
+    labels = used.table.column("label").to_pylist()
+    return Recordings(used, [*map(loudness, used.items, labels, masked, digests)])
 
 
 def _draw_recipes(images: Recordings, mapping: PairMapping, settings: ImageMixSettings) -> list[Recipe]:

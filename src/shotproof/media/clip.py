@@ -39,6 +39,10 @@ class UnwrittenClip(UnwrittenItem):
     def samples(self) -> Samples:
         """Return one channel at RATE, [n]."""
 
+    def samples_at(self, rate: int, seconds: float | None) -> Samples:
+        """Return one channel at another rate, [n]; of `seconds` in all (None: of all) if it can be made that long."""
+        return resampled(self.samples(), RATE, rate)
+
 
 def read_clip(
     clip: str | ItemFile, rate: int = RATE, seconds: float | None = SECONDS, short: Short = "repeat"
@@ -65,7 +69,7 @@ def read_clip(
         (16000,)
     """
     if isinstance(clip, UnwrittenClip):
-        mono = resampled(clip.samples(), RATE, rate)
+        mono = clip.samples_at(rate, seconds)
     else:
         if isinstance(clip, UnwrittenItem):
             raise UnreadableItem(f"expected a sound, found a {type(clip).__name__}")

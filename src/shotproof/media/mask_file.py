@@ -49,6 +49,20 @@ def read_fitting_mask(path: Path, image: Path) -> Mask:
     return mask
 
 
+def read_usable_mask(path: Path, image: Path) -> Mask:
+    """Read the mask of an image, which tells a foreground from a background.
+
+    Raises:
+        UnreadableItem: one of them cannot be read, or the mask has another shape, or is empty or full.
+    """
+    mask = read_fitting_mask(path, image)
+    if not mask.any():
+        raise UnreadableItem(f"mask {path} is empty")
+    if mask.all():
+        raise UnreadableItem(f"mask {path} is full: it shows no background")
+    return mask
+
+
 def scaled_mask(mask: Mask, width: int, height: int) -> Mask:
     """Scale a mask to the size of its image."""
     if mask.shape == (height, width):
