@@ -139,7 +139,7 @@ def test_items_without_a_mask_or_a_plate_are_named(tmp_path: Path) -> None:
 
 
 def test_no_masks_at_all_tell_what_would_give_them(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"change 'mixed-same' takes items apart, .*mix CATALOG --cutter grabcut"):
+    with pytest.raises(InputError, match=r"change 'mixed-same' .*foreground.*mix CATALOG --cutter grabcut"):
         can_be_changed(draw_catalog(tmp_path, 2), changes.make("mixed-same"))
 
 
@@ -192,7 +192,7 @@ def test_only_the_columns_of_the_medium_are_layers(tmp_path: Path) -> None:
         known = Catalog(table, catalog.root)
         assert has_layers(known).tolist() == (expected or [False, False])
         if expected is None:
-            with pytest.raises(InputError, match="change 'mixed-same' takes items apart, and none has a foreground"):
+            with pytest.raises(InputError, match="change 'mixed-same' needs the foreground"):
                 can_be_changed(known, changes.make("mixed-same"))
 
 

@@ -129,6 +129,7 @@ def changed_results(*sets: tuple[str, str, float], unchanged: float = 0.9) -> Co
     return compare_sets(evaluated_sets(results), ("sampler",))
 
 
+RANDOM_PLATES = "changed(change='mixed-random')"
 RIVAL, SAME, FOREGROUND = (f"changed(change='{change}')" for change in ("mixed-rival", "mixed-same", "only-foreground"))
 
 
@@ -160,9 +161,19 @@ def test_a_swap_on_both_sides_of_what_was_pasted_in_the_queries_is_no_reliance()
 
 
 def test_two_swaps_against_one_set_do_not_repeat_what_pasting_costs() -> None:
-    random = "changed(change='mixed-random')"
-    given = changed_results((SAME, "random", 0.8), (RIVAL, SAME, 0.4), (random, SAME, 0.78))
-    assert " ".join(headline(given)).count("Cutting and pasting alone") == 1
+    results = changed_results((SAME, "random", 0.8), (RIVAL, SAME, 0.4), (RANDOM_PLATES, SAME, 0.78))
+    assert " ".join(headline(results)).count("Cutting and pasting alone") == 1
+
+
+@pytest.mark.parametrize("side", ["", ", side='both'"])
+def test_two_swaps_that_cost_the_same_classifiers_are_one_sentence(side: str) -> None:
+    rival, same, random = (f"{name[:-1]}{side})" for name in (RIVAL, SAME, RANDOM_PLATES))
+    statement = headline(changed_results((same, "random", 0.8), (rival, same, 0.4), (random, same, 0.6)))[1]
+    assert f"If only the background changes{', on both sides' * bool(side)}, they lose" in statement
+    assert re.search(
+        r" [\d.]+% to [\d.]+% of .* another class of the task, and [\d.]+% to [\d.]+% .* any item, .* mixed-same",
+        statement,
+    )
 
 
 def test_what_a_set_is_changed_from_and_the_side_stay_in_the_table() -> None:
@@ -210,9 +221,6 @@ def with_images(comparison: Comparison, refused: Collection[str]) -> Comparison:
         return replace(of, groups=[group(each) for each in of.groups], losses=[loss(each) for each in of.losses])
 
     return replace(comparison, interval_names=(new, "sampler"), blocks=[block(each) for each in comparison.blocks])
-
-
-RANDOM_PLATES = "changed(change='mixed-random')"
 
 
 def test_a_swap_that_holds_for_these_images_is_told_with_one_that_holds_for_new_ones() -> None:

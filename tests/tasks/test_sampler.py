@@ -149,9 +149,9 @@ class TestRecord:
     @pytest.mark.parametrize(
         ("option", "message"),
         [
-            ("shots", "'shot' is not set by the sampler's options but beside them"),
-            ("ways", "'way' is not set by"),
-            ("queries", "'query' is not set by"),
+            ("shots", "'shot' is an argument of sample, "),
+            ("ways", "'way' is an argument of sample, "),
+            ("queries", "'query' is an argument of sample, "),
             ("zzz", r"has no option 'zzz'"),
         ],
     )

@@ -1,6 +1,6 @@
 """Effect of contexts on features: change in length, and in direction relative to the class's clean mean.
 
-SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a `context` column of which one value means none.
+SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a column `context` that has a value for items without one.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def feature_change(
     Args:
         features: features of all items of the catalog
         catalog: catalog with a column of contexts
-        clean_value: the context that means none
+        clean_value: value that marks items without a context
         context_column: name of the column of contexts
         leave_out: whether to exclude an item's own recording (`source`) from the clean mean that it is compared with;
             the paper does not

@@ -40,7 +40,7 @@ def can_be_changed(catalog: Catalog, change: Change) -> BoolArray:
         return np.ones(len(catalog), bool)
     is_layered = has_layers(catalog)
     if not is_layered.any():
-        raise InputError(f"change '{change.name}' takes items apart, and none has a foreground: {LAYERS_HINT}")
+        raise InputError(f"change '{change.name}' needs the foreground of each item, and no item has one: {LAYERS_HINT}")
     return is_layered
 
 

@@ -50,11 +50,9 @@ _CHANGED = {
     "mixed-rival": "on the background of another class of the task",
 }
 
-# The same if it is the only thing that differs from the reference.
-_SWAPPED = {
-    "mixed-random": "if only the background changes, to that of any item",
-    "mixed-rival": "if only the background changes, to that of another class of the task",
-}
+# Whose background is shown if only the background differs from the reference.
+_NEW_BACKGROUND = {"mixed-random": "any item", "mixed-rival": "another class of the task"}
+_ONLY_THE_BACKGROUND = "if only the background changes"
 
 # Another encoder to try if only one was tested, by medium.
 OTHER_ENCODERS = {
@@ -359,6 +357,8 @@ def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str
     if len(group) == 1:
         amount = f"{_format_lost_share(verdict)} of {their} {metric} above chance{_points_in_parentheses(verdict)}"
         yield f"{they if shortcuts else f'{start}, {subject}'} {lose} {amount}{compared}."
+    elif all(_swaps_background(member) for member in group):
+        yield _swaps_sentence(group, f"{they.lower()} {lose}", f"{their} {metric} above chance") + f"{compared}."
     else:
         # The sentence before says what they rely on, so how a swap differs from its reference need not be repeated.
         amounts = listed(
@@ -370,6 +370,28 @@ def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str
         yield "More than 100% means falling below chance."
     if several:
         yield _ranking_sentence(comparison, group)
+
+
+def _swaps_background(verdict: Verdict) -> bool:
+    return verdict.change is not None and verdict.change.swaps_background(verdict.reference_change)
+
+
+def _swaps_sentence(group: Sequence[Verdict], they_lose: str, skill: str) -> str:
+    """State what several swaps of the background cost, without what they are compared with.
+
+    Args:
+        group: the swaps, against the same reference
+        they_lose: subject and verb
+        skill: what a share of is lost
+    """
+    changes = [member.change for member in group if member.change is not None]
+    where = ", ".join(filter(None, (_ONLY_THE_BACKGROUND, changes[0].place)))
+    phrases = [f" of {skill} with the background of ", *[" with that of "] * (len(group) - 1)]
+    amounts = [
+        f"{_format_lost_share(member)}{phrase}{_NEW_BACKGROUND[change.name]}"
+        for member, phrase, change in zip(group, phrases, changes, strict=True)
+    ]
+    return f"{_capitalized(where)}, {they_lose} {', '.join(amounts[:-1])}, and {amounts[-1]}"
 
 
 def _ranking_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
@@ -546,7 +568,8 @@ def condition(label: str, change: AppliedChange | None = None, reference: Applie
     if change is None:
         return f"on {_TASKS.get(label, f'{label} tasks')}"
     if change.swaps_background(reference):
-        return ", ".join(filter(None, (_SWAPPED[change.name], change.place)))
+        background = f"to that of {_NEW_BACKGROUND[change.name]}"
+        return ", ".join(filter(None, (_ONLY_THE_BACKGROUND, background, change.place)))
     return " ".join(filter(None, (_CHANGED.get(change.name, f"with {change.change} applied"), change.place)))
 
 

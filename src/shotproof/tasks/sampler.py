@@ -168,8 +168,8 @@ class Sampler(Component, ABC):
             matches = difflib.get_close_matches(key, [*names, *_SAMPLE_ARGUMENTS], n=1)
             if key not in names and matches and matches[0] in _SAMPLE_ARGUMENTS:
                 raise InputError(
-                    f"sampler '{name}' has no option '{key}': '{matches[0]}' is not set by the sampler's options but "
-                    f"beside them, as in sample(catalog, '{name}', {matches[0]}=...)"
+                    f"sampler '{name}' has no option '{key}': '{matches[0]}' is an argument of sample, not of the sampler: "
+                    f"sample(catalog, '{name}', {matches[0]}=...)"
                 )
         return super().with_options(name, values)
 

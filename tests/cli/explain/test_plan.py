@@ -71,7 +71,7 @@ def test_the_plan_as_json(folder: Path) -> None:
     assert {name: shown[name] for name in made.to_json()} == made.to_json()
     by_query = {point["query"]: point["tasks"] for point in shown["curve"]}
     pairs = [row["methods"] for row in shown["comparisons"]]
-    assert set(pairs) == {"cosine - ncc", "cosine - one on other tasks"}
+    assert set(pairs) == {"cosine - ncc", "cosine - any method on different tasks"}
     for row in shown["comparisons"]:
         assert row["available"] == by_query[row["query"]]
         assert (row["power"] >= 0.8) == (row["available"] >= row["needed"])
@@ -179,7 +179,7 @@ def test_a_runs_folder_gives_a_plan_per_design_and_encoder_from_its_random_tasks
     found = json.loads(run(tmp_path.parent, "--json", "--method", "ncc", pilot=str(tmp_path)))
     assert [one["pilot"]["shot"] for one in found] == [1, 3]
     for one in found:
-        assert {row["methods"] for row in one["comparisons"]} == {"ncc - cosine", "ncc - one on other tasks"}
+        assert {row["methods"] for row in one["comparisons"]} == {"ncc - cosine", "ncc - any method on different tasks"}
         assert one["curve"]
     alone = json.loads(run(tmp_path.parent, "--json", "--method", "ncc", "--shot", "3", pilot=str(tmp_path)))
     assert alone == found[1]

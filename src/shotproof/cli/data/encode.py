@@ -118,7 +118,10 @@ def _with_changed_items(items: Catalog, files: Sequence[Path], in_parts: bool) -
     if not files:
         return items
     if in_parts:
-        raise InputError("--tasks: changed items may show items of other parts: expected one file, e.g. -o f.parquet")
+        raise InputError(
+            "--tasks cannot write a .parts folder, because a changed item may use the background of an item in another "
+            "part: use one file, e.g. -o f.parquet"
+        )
     encoded = with_changed_items(items, read_all(files, "tasks"))
     if encoded is items:
         say(f"note: the items of {', '.join(map(str, files))} are not changed: --tasks adds nothing", err=True)

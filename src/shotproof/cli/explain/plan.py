@@ -200,7 +200,7 @@ class _MethodPlan:
                         reached_power = statistical_power(
                             difference, variance, available, level=task_plan.level, paired=paired
                         )
-                name = f"{method} - {other}" if other else f"{method} - one on other tasks"
+                name = f"{method} - {other}" if other else f"{method} - any method on different tasks"
                 rows.append(
                     {"methods": name, "query": query, "needed": needed, "available": available, "power": reached_power}
                 )

@@ -26,8 +26,9 @@ def gate(
     axis: Annotated[
         list[str] | None,
         typer.Option(
-            help="Check only this axis, e.g. fewstab; repeatable. Default: skill lost and gap on axes of attributes, "
-            "contexts and conditions; the worst class on all axes except searched tasks (hardest)."
+            help="Check only this axis, e.g. fewstab; repeatable. Default: skill lost and gap on attributes, contexts, "
+            "conditions and swapped backgrounds; the worst class on all axes except searched tasks (hardest) and "
+            "only-background."
         ),
     ] = None,
     against: Annotated[

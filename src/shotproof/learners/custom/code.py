@@ -190,8 +190,8 @@ def _require_method_class(kind: type[Any], name: str) -> None:
     is_estimator = hasattr(kind, "fit") and hasattr(kind, "predict")
     if not (issubclass(kind, Method) or is_called or is_estimator):
         raise InputError(
-            f"method '{name}': expected a class with fit and predict, one whose objects can be called, or a Method, "
-            f"found the class {kind.__name__}"
+            f"method '{name}': expected a class with fit and predict, a callable class, or a Method, found "
+            f"the class {kind.__name__}"
         )
 
 

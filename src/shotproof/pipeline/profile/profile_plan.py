@@ -287,7 +287,9 @@ class _PlanBuilder:
     def _choose_masks(self) -> tuple[Masking | None, str]:
         """Return how foregrounds are cut out, if they must be, and why there are no axes of the background, if so."""
         if self.options.masks is not None and self.catalog.medium == "sound":
-            raise InputError("masks: expected images, found sounds, whose backgrounds are known if they were mixed")
+            raise InputError(
+                "masks: expected images, found sounds: sounds need no masks; mix them first (shotproof mix --mapping)"
+            )
         if self._no_changes:
             return None, ""
         if self.options.masks is not None:

@@ -30,7 +30,7 @@ def check_context(
         items_of: items of each class
         source: source of every item
         sampler: name of the matched set
-        clean_value: the context that means none
+        clean_value: value that marks items without a context
     """
     has_several = "support_contexts" in task[0]
     allowed: list[set[str | None]] = [
@@ -47,7 +47,7 @@ def check_context(
             if source.get(item) in support_sources:
                 yield row["label"], f"query item '{item}' shares its source with a support item of the task"
         if clean_value in class_contexts:
-            yield row["label"], f"the support has the context '{clean_value}', which means none"
+            yield row["label"], f"the support has no context ('{clean_value}')"
         items = items_of.get(row["label"], ())
         if has_several:
             available = Counter(context[item] for item in items)

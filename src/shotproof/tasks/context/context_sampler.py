@@ -8,7 +8,7 @@ classes, or in none, depending on the set.
 2. Support: `shot` items of the class in t_c.
 3. Query: `query` items of the class, none of a source that is in the task's support, divided evenly between the
    contexts that the set allows: each round gives one item to every context that has items left, the last round to some.
-   `iid` allows t_c, `hard-ood` the other classes' t_c', `clean` the context that means none, `ood` all but t_c and the
+   `iid` allows t_c, `hard-ood` the other classes' t_c', `clean` no context, `ood` all but t_c and the
    clean context, with the other classes' contexts first in every round.
 
 This holds for `support_contexts=1`. With more, a class has several contexts, which it may share with other classes
@@ -77,7 +77,7 @@ class ContextOptions(Sampler):
     has_placebo = True
 
     context_column: str = option("context", "column of the catalog with the contexts")
-    clean_value: str | None = option(None, "context that means none; None takes it from the catalog")
+    clean_value: str | None = option(None, "value that marks items without a context; None takes it from the catalog")
     support_contexts: int | Literal["all"] = option(
         1,
         "number of contexts of a class's support: one that no other class of the task has, or several that others may "
@@ -99,7 +99,7 @@ class ContextSet(ContextOptions):
         Args:
             support: contexts of the class's support
             others: contexts of the other classes' supports
-            clean: the context that means none
+            clean: whether a context marks items without one
         """
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:

@@ -44,9 +44,7 @@ class HardOod(ContextSet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.hard_ood:
-            raise InputError(
-                f"sampler '{self.name}': hard_ood: expected True, found False, which only the other sets allow"
-            )
+            raise InputError(f"sampler '{self.name}': hard_ood=False is only for iid, ood and clean")
 
     def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
         """Allow the contexts of the other classes' supports."""
@@ -57,7 +55,7 @@ class HardOod(ContextSet):
 class Clean(ContextSet):
     """Queries without a context."""
 
-    about = "queries in the context that means none"
+    about = "queries without a context"
     example = "clean(clean_value='none')"
 
     def allowed(self, support: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
@@ -65,11 +63,11 @@ class Clean(ContextSet):
         return clean
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:
-        """Bind the sampler to these inputs. Raise InputError if none of their contexts means none."""
+        """Bind the sampler to these inputs. Raise InputError if no value marks items without a context."""
         if self.clean_value is None and clean_context(inputs.catalog, self.context_column) is None:
             raise InputError(
-                f"sampler '{self.name}' needs the context that means none, e.g. {self.example}; sounds that were mixed "
-                "with --clean (in an experiment, [mix] clean = true) have one"
+                f"sampler '{self.name}' needs the value that marks items without a context, e.g. {self.example}; sounds "
+                "that were mixed with --clean (in an experiment, [mix] clean = true) have one"
             )
         return super().bound(inputs)
 
@@ -82,10 +80,10 @@ class Context(ContextOptions):
     example = "context(clean_value='none')"
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
-        """Return `iid`, `ood`, `hard-ood` unless left out, and `clean` if it is known which context means none.
+        """Return `iid`, `ood`, `hard-ood` unless left out, and `clean` if a value marks items without a context.
 
         Args:
-            catalog: catalog that may name the context that means none
+            catalog: catalog that may name the value that marks items without a context
         """
         clean_value = self.clean_value
         if clean_value is None and catalog is not None:
