@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from shotproof.pipeline.read import read as read
     from shotproof.pipeline.study import Study as Study
     from shotproof.pipeline.study import compare as compare
+    from shotproof.pipeline.study import cure as cure
     from shotproof.pipeline.study import run as run
     from shotproof.pipeline.verify import verify as verify
     from shotproof.results.results import Results as Results
@@ -98,6 +99,7 @@ HOMES = {
     "read": "pipeline.read",
     "run": "pipeline.study",
     "profile": "pipeline.profile.profile",
+    "cure": "pipeline.study",
     "doctor": "pipeline.diagnosis",
     "read_layout": "catalog.layout",
     "mix": "masks.mix",

@@ -15,6 +15,7 @@ import typer.core
 import typer.main
 
 from shotproof.cli.console import print_all_warnings, say
+from shotproof.cli.cure import cure
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
@@ -48,7 +49,7 @@ RUNTIME = "Runtime (does not change results; may appear anywhere)"
 RUNTIME_HINT = "Runtime flags: --workers --device --cache --progress --engine (see shotproof --help)."
 NO_CACHE = "none"
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
-    "Start here": (demo, run, profile, doctor),
+    "Start here": (demo, run, profile, cure, doctor),
     "Data": (catalog, mix, detect, encode, train),
     "Tasks": (sample, evaluate),
     "Results": (compare, view, gate),
@@ -75,7 +76,7 @@ CONTINUES = "run the same command again to continue (finished parts are kept)"
 CACHED = "run the same command again to continue (the cache is kept)"
 STARTS_OVER = "running the same command again starts over"
 AFTER_CTRL_C: dict[Callable[..., Any], str] = dict.fromkeys((demo, run, profile, mix, train), CONTINUES)
-AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate), CACHED)
+AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate, cure), CACHED)
 INTERRUPTED = 130  # exit status after Ctrl-C; Typer returns the same one
 
 

@@ -35,10 +35,14 @@ from shotproof.core.runtime.runtime import runtime as make_runtime
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_user
+from shotproof.cures.cure import Cure
+from shotproof.cures.remedy import Remedy
+from shotproof.cures.search import TASKS_TO_CHOOSE
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import error_location
+from shotproof.pipeline.cure import CureOptions, cure_inputs, experiment_of, write_cure
 from shotproof.pipeline.draw_entries import Draw, changed_draws, require_no_change, with_reference
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
@@ -47,6 +51,7 @@ from shotproof.pipeline.report import check_page_name, write_compared
 from shotproof.pipeline.steps.experiment_steps import ExperimentSteps
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.steps import ComparedBy, Log, Steps
+from shotproof.report.pages.cure_page import CURE_PAGE, write_cure_page
 from shotproof.results.evaluated import Classifier
 from shotproof.results.results import Results
 from shotproof.tasks.changed import Side
@@ -453,6 +458,61 @@ class Study:
         with resolve(self._runtime), trusting(self._trust):
             return [explanation for explanation, _ in explain_hardest(self.inputs, mismatch=mismatch, level=level)]
 
+    @typed_by_user
+    def cure(
+        self,
+        *,
+        method: str | None = None,
+        encoder: str | None = None,
+        shot: int | None = None,
+        remedies: Sequence[str | Remedy] = (),
+        tasks: int = TASKS_TO_CHOOSE,
+        level: float = 0.95,
+        seed: int = 0,
+        log: Log = lambda line: None,
+    ) -> Cure:
+        """Try remedies on a classifier: which ones conclusively lower a loss, at what cost, and how to apply them.
+
+        Remedies are fitted on some classes, chosen on others and confirmed on the classes of the tasks; if the data has
+        no other classes, on a part of them.
+
+        Args:
+            method, encoder: classifier to treat; by default the first
+            shot: shots of the tasks; by default the most
+            remedies: spellings or remedies, or families of them (`features`, `supports`, ...); by default all
+            tasks: number of tasks of each set that remedies are chosen on
+            level: confidence level of the intervals
+            seed: seed of the division of classes
+            log: called with one line per remedy
+
+        Returns:
+            The remedies with their effects; `sentences()` says what to do. A study with a folder has them in
+            `cure.json` and in the folder `cure`.
+
+        Raises:
+            InputError: nothing was evaluated that measures reliance, or the classifier is not one on features.
+            InsufficientData: there are fewer classes than a fair confirmation needs.
+
+        Example:
+            >>> import shotproof as sp
+            >>> world = sp.worlds.ShapesWorld(classes=24, items=20)
+            >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
+            >>> study = sp.Study(world.catalog(), encoder=features, attributes=world.attributes())
+            >>> evaluated = study.evaluate("ncc", on=["random", "fewstab"], shots=[1], query=5, tasks=40)
+            >>> cure = study.cure(remedies=["preprocess"], tasks=20)
+            >>> [(row.remedy, row.settings) for row in cure.tried]
+            [('preprocess', 4)]
+        """
+        options = CureOptions(method, encoder, shot, tuple(remedies), tasks, level, seed)
+        with resolve(self._runtime) as runtime, trusting(self._trust):
+            experiment = self.experiment or experiment_of(self.steps.before, self._trust)
+            cure = cure_inputs(self.inputs, experiment, options, log, runtime)
+            folder = self.steps.folder or next((run.folder for run in self.steps.before if run.folder), None)
+            if folder is not None:
+                cure = write_cure(cure, folder)
+                write_cure_page(folder / CURE_PAGE, cure)
+        return cure
+
     def report(
         self,
         path: str | Path | None = None,
@@ -654,6 +714,54 @@ def compare(
     if not isinstance(study, Study):
         study = Study.of(study, methods=methods, halvings=halvings, trust=trust, runtime=runtime)
     return study.compare(intervals=intervals, level=level, metric=metric, correct=correct, placebo=placebo)
+
+
+def cure(
+    parts: Study | Part | Iterable[Part],
+    *,
+    method: str | None = None,
+    encoder: str | None = None,
+    shot: int | None = None,
+    remedies: Sequence[str | Remedy] = (),
+    tasks: int = TASKS_TO_CHOOSE,
+    level: float = 0.95,
+    seed: int = 0,
+    methods: Sequence[AnyMethod] = (),
+    trust: Trust = False,
+    log: Log = lambda line: None,
+    runtime: Runtime | None = None,
+) -> Cure:
+    """Try remedies on a classifier of a finished run or profile, and write what helps into its folder.
+
+    Args:
+        parts: study, or what `Study.of` takes: a run folder, or results with what they were computed from
+        method, encoder, shot, remedies, tasks, level, seed, log: as in `Study.cure`
+        methods, trust, runtime: as in `Study.of`
+
+    Returns:
+        The remedies with their effects.
+
+    Raises:
+        InputError: nothing was evaluated that measures reliance, or the classifier is not one on features.
+        InsufficientData: there are fewer classes than a fair confirmation needs.
+
+    Example:
+        >>> import shotproof as sp
+        >>> world = sp.worlds.ShapesWorld(classes=24, items=20)
+        >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
+        >>> tasks = sp.sample(world.catalog(), "fewstab", attributes=world.attributes(), shot=1, query=5, tasks=20)
+        >>> random = sp.sample(world.catalog(), "random", shot=1, query=5, tasks=20)
+        >>> results = [sp.evaluate(task_set, features, "ncc") for task_set in (random, tasks)]
+        >>> parts = [*results, random, tasks, world.catalog(), features, world.attributes()]
+        >>> sp.cure(parts, remedies=["head"], tasks=20).tried[0].family
+        'heads'
+    """
+    study = parts
+    if not isinstance(study, Study):
+        study = Study.of(study, methods=methods, trust=trust, runtime=runtime)
+    return study.cure(
+        method=method, encoder=encoder, shot=shot, remedies=remedies, tasks=tasks, level=level, seed=seed, log=log
+    )
 
 
 def _as_list(parts: Part | Iterable[Part]) -> list[Part]:

@@ -1,0 +1,289 @@
+"""Search for a cure: remedies are fitted on some classes, chosen on others, and confirmed on a third part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shotproof.analysis.inputs import Inputs
+from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts
+from shotproof.cures.collect import find_missing_items
+from shotproof.cures.cure import Cure, NotTried, SupportPoint, TriedRemedy
+from shotproof.cures.effects import AS_IS, Measured, Outcome, conclude_effects, effects_of, measure
+from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.stage import Stage, draw_stage
+from shotproof.cures.support_remedies import RANDOM_SUPPORTS, choose_supports
+from shotproof.stats.pairs import Conclusion
+
+TASKS_TO_CHOOSE = 200
+TASKS_TO_CHANGE = 60  # tasks to choose on whose items are changed, which takes long
+LEVEL = 0.95
+
+Log = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Remedies to try on a classifier, and the data to try them on.
+
+    at_hand: task sets of one design, with their data
+    material: what remedies are fitted on
+    parts: classes by what they are for
+    confirming: task sets that confirm
+    remedies: remedies to try
+    tasks: number of tasks of each set to choose on
+    """
+
+    at_hand: Inputs
+    material: Material
+    parts: ClassParts
+    confirming: Stage
+    remedies: Sequence[Remedy]
+    tasks: int = TASKS_TO_CHOOSE
+    level: float = LEVEL
+
+
+def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None = None) -> Cure:
+    """Try remedies, and recommend the one that loses least where it was chosen among those that are confirmed.
+
+    Args:
+        plan: remedies and data
+        log: called with one line per remedy
+        runtime: runtime settings
+
+    Returns:
+        The remedies with their effects.
+
+    Raises:
+        InsufficientData: no task set can be drawn on the classes to choose on, or none measures reliance.
+    """
+    runtime = resolve(runtime)
+    material = plan.material
+    choosing = draw_stage(
+        plan.at_hand,
+        plan.parts.catalog,
+        CHOOSE,
+        features=material.features,
+        attributes=material.attributes,
+        tasks=plan.tasks,
+        changed_tasks=min(plan.tasks, TASKS_TO_CHANGE),
+        runtime=runtime,
+    )
+    notes = [f"{label} tasks did not take part in choosing: {reason}" for label, reason in choosing.left_out.items()]
+    chosen, not_tried = _choose_treatments(plan, choosing, log, runtime)
+    choosing.release()
+    with runtime.progress_bar("confirming remedies", None):
+        measured = _confirm(plan, [treatment for _, treatment, _, _ in chosen], runtime)
+    rows = _rows(plan, chosen, measured)
+    best = min((row for row in rows if row.helps), key=_order, default=None)
+    evidence = next(iter(measured.values()))
+    design = evidence.evidence.replicates[0].origin.design
+    return Cure(
+        encoder=material.features.name,
+        method=material.method.spelling,
+        data_set=design.data_set,
+        design=design.shape,
+        medium=material.catalog.medium,
+        parts={part: plan.parts.count(part) for part in (FIT, CHOOSE, CONFIRM)},
+        tasks=max(evidence.tasks(axis) for axis in evidence.contrasts),
+        level=plan.level,
+        tried=tuple(rows),
+        not_tried=tuple(not_tried),
+        supports=tuple(_support_curve(plan, runtime)),
+        notes=tuple(dict.fromkeys([*notes, *([evidence.refused] if evidence.refused else [])])),
+        recommended=None if best is None else best.remedy,
+        collect=tuple(find_missing_items(plan.confirming, material, runtime)),
+        treatments={str(remedy): treatment for remedy, treatment, _, _ in chosen},
+    )
+
+
+def _choose_treatments(
+    plan: Plan, stage: Stage, log: Log, runtime: Runtime
+) -> tuple[list[tuple[Remedy, Treatment, int, float | None]], list[NotTried]]:
+    """Choose the treatment of each remedy that loses least on the classes to choose on."""
+    chosen: list[tuple[Remedy, Treatment, int, float | None]] = []
+    not_tried: list[NotTried] = []
+    with runtime.progress_bar("choosing remedies", len(plan.remedies)) as advance:
+        for remedy in plan.remedies:
+            try:
+                treatments = remedy.treatments(plan.material)
+                treatment, score = _choose(plan, stage, treatments, runtime)
+            except InputError as error:
+                not_tried.append(NotTried(str(remedy), str(error)))
+                log(f"not tried  {remedy}: {error}")
+            else:
+                chosen.append((remedy, treatment, len(treatments), score))
+                log(f"tried      {remedy}: {treatment.name}")
+            stage.release()
+            advance(1)
+    if not chosen:
+        raise InsufficientData(
+            f"no remedy could be tried: {'; '.join(f'{row.remedy}: {row.reason}' for row in not_tried)}"
+        )
+    return chosen, not_tried
+
+
+def _choose(
+    plan: Plan, stage: Stage, treatments: Sequence[Treatment], runtime: Runtime
+) -> tuple[Treatment, float | None]:
+    """Return the treatment with the smallest mean loss that does not conclusively lower the accuracy.
+
+    Without tasks to choose on, the first treatment is taken.
+    """
+    if not stage.tasks:
+        return treatments[0], None
+    measured = [
+        measure(stage, [treatment], plan.material.features, plan.material.method, with_halves=False, runtime=runtime)
+        for treatment in treatments
+    ]
+    if not measured[0].contrasts:
+        return treatments[0], None
+    scores = [
+        (_costs_accuracy(evidence, treatment.name, plan.level), _score(evidence, treatment.name, plan.level))
+        for evidence, treatment in zip(measured, treatments, strict=True)
+    ]
+    best = min(range(len(scores)), key=lambda index: scores[index])
+    return treatments[best], scores[best][1]
+
+
+def _score(measured: Measured, arm: str, level: float) -> float:
+    """Compute the mean share of skill that an arm loses over the axes; infinite if it has no skill on one."""
+    losses = [measured.skill_lost(arm, axis, level) for axis in measured.contrasts]
+    values = [np.inf if loss.refused or loss.value is None else loss.value for loss in losses]
+    return float(np.mean(values))
+
+
+def _costs_accuracy(measured: Measured, arm: str, level: float) -> bool:
+    """Return whether an arm is conclusively less accurate than the classifier as it is, on a reference."""
+    differences = (
+        measured.interval(measured.accuracy(arm, axis).minus(measured.accuracy(AS_IS, axis)), level)
+        for axis in measured.contrasts
+    )
+    return any(not difference.refused and difference.high < 0 for difference in differences)
+
+
+def _confirm(plan: Plan, treatments: Sequence[Treatment], runtime: Runtime) -> dict[str, Measured]:
+    """Evaluate the chosen treatments on the classes to confirm on; by the name of the treatment.
+
+    Treatments that leave the supports share one evaluation; each choice of supports has its own, with random supports
+    beside it.
+    """
+    stage, features, method = plan.confirming, plan.material.features, plan.material.method
+    groups: list[list[Treatment]] = [[treatment for treatment in treatments if treatment.sampler is None]]
+    for treatment in treatments:
+        if treatment.sampler is not None:
+            groups.append([*([random_supports()] if _is_choice(treatment) else []), treatment])
+    measured: dict[str, Measured] = {}
+    for group in groups:
+        if group:
+            evidence = measure(stage, group, features, method, with_halves=True, runtime=runtime)
+            measured |= {treatment.name: evidence for treatment in group if treatment.name not in measured}
+            stage.release()
+    if not any(evidence.contrasts for evidence in measured.values()):
+        raise InsufficientData(
+            "no task set measures reliance on attributes, contexts or changes: there is no loss to lower; evaluate "
+            "fewstab, ood or changed tasks first"
+        )
+    return measured
+
+
+def random_supports() -> Treatment:
+    """Return the treatment that the choice of supports is compared with."""
+    return Treatment(RANDOM_SUPPORTS, sampler="chosen(choose='random')")
+
+
+def _is_choice(treatment: Treatment) -> bool:
+    return treatment.sampler is not None and treatment.sampler.startswith("chosen")
+
+
+def _rows(
+    plan: Plan,
+    chosen: Sequence[tuple[Remedy, Treatment, int, float | None]],
+    measured_by_treatment: Mapping[str, Measured],
+) -> list[TriedRemedy]:
+    """Estimate and conclude the effects of all treatments, corrected for the number of treatments and axes."""
+    rows = []
+    for remedy, treatment, settings, score in chosen:
+        measured = measured_by_treatment[treatment.name]
+        baseline = RANDOM_SUPPORTS if _is_choice(treatment) else AS_IS
+        axis = next(iter(measured.contrasts))
+        before, after = (measured.accuracy(arm, axis) for arm in (baseline, treatment.name))
+        rows.append(
+            TriedRemedy(
+                remedy=str(remedy),
+                family=remedy.family,
+                treatment=treatment.name,
+                baseline=baseline,
+                settings=settings,
+                reference=measured.reference(axis),
+                accuracy_before=measured.interval(before, plan.level),
+                accuracy_after=measured.interval(after, plan.level),
+                accuracy_difference=measured.interval(after.minus(before), plan.level),
+                effects=tuple(effects_of(measured, treatment.name, baseline, plan.level)),
+                score=score,
+                apply=treatment.apply,
+            )
+        )
+    return _concluded(rows, plan.level)
+
+
+def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
+    """Conclude on losses and accuracies, each corrected as one family over all remedies.
+
+    Less is lost conclusively only from what is lost conclusively: without a loss there is nothing to cure.
+    """
+    signs = iter(conclude_effects([effect.difference for row in rows for effect in row.effects], level))
+    accuracy_signs = conclude_effects([row.accuracy_difference for row in rows], level)
+    outcomes: dict[Conclusion, Outcome] = {
+        "+": "hurts",
+        "0": "cannot tell",
+        "-": "helps",
+    }
+    concluded = []
+    for row, accuracy_sign in zip(rows, accuracy_signs, strict=True):
+        effects = []
+        for effect in row.effects:
+            outcome = outcomes[next(signs)]
+            has_loss = not effect.before.refused and effect.before.low > 0
+            outcome = "cannot tell" if outcome == "helps" and not has_loss else outcome
+            settled = outcome != "cannot tell" or not has_loss
+            effects.append(replace(effect, outcome=outcome, more_tasks=None if settled else effect.more_tasks))
+        concluded.append(replace(row, effects=tuple(effects), accuracy_conclusion=accuracy_sign))
+    return concluded
+
+
+def _order(row: TriedRemedy) -> tuple[float, float]:
+    """Order remedies by their loss where they were chosen; without one, by the loss that they lower most."""
+    lowered = min(effect.difference.mean for effect in row.effects if effect.outcome == "helps")
+    return (np.inf if row.score is None else row.score, lowered)
+
+
+def _support_curve(plan: Plan, runtime: Runtime) -> list[SupportPoint]:
+    """Measure what is lost if the supports of each class come from one context, two, and so on."""
+    stage, material = plan.confirming, plan.material
+    shots = {tasks.record.shot for tasks in stage.tasks}
+    shot = shots.pop() if len(shots) == 1 else None
+    if material.context_column is None or shot is None or shot < 2:
+        return []
+    counts = [count for count in (1, 2, 3, 5) if count <= shot]
+    treatments = [
+        Treatment(f"supports from {count} contexts", sampler=choose_supports("spread", material, count))
+        for count in counts
+    ]
+    points = []
+    for count, treatment in zip(counts, treatments, strict=True):
+        try:
+            measured = measure(
+                stage, [treatment], material.features, material.method, with_halves=True, runtime=runtime
+            )
+        except InputError:  # the pools are too small
+            continue
+        for axis in measured.contrasts:
+            if measured.evidence.replicates[measured.contrasts[axis].stressed].origin.axis == "contexts":
+                lost = measured.skill_lost(treatment.name, axis, plan.level)
+                points.append(SupportPoint(axis, count, measured.interval(lost, plan.level)))
+    return points

@@ -1,0 +1,75 @@
+"""Remedies of the support set: which items to label, and changed copies of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+from shotproof.core.spelling import write_call
+from shotproof.cures.remedy import Material, Remedy, Treatment
+
+RANDOM_SUPPORTS = "random supports"
+
+
+def choose_supports(choose: str, material: Material, cues: int = 0) -> str:
+    """Spell the sampler that chooses supports from all labeled items of a class."""
+    options: dict[str, object] = {"choose": choose}
+    if choose == "spread" and material.context_column is not None:
+        options |= {"context_column": material.context_column} | ({"cues": cues} if cues else {})
+    return write_call("chosen", options)
+
+
+@dataclass(frozen=True)
+class SupportsRemedy(Remedy):
+    """Supports chosen from more labeled items than shots, compared with random ones of the same number."""
+
+    about = "which items of a class to take as supports"
+    example = "supports(choose='spread')"
+    family = "supports"
+
+    choose: Literal["spread", "typical", "easy"] = option(
+        "spread",
+        "spread: cover contexts or words evenly; typical: near the mean of the class; easy: the set that classifies "
+        "the other labeled items best",
+    )
+
+    def treatments(self, material: Material) -> list[Treatment]:
+        """Propose the choice of supports."""
+        if self.choose == "spread" and material.context_column is None and material.attributes is None:
+            raise InputError("the data has no contexts and no attributes that supports could be spread over")
+        sampler = choose_supports(self.choose, material)
+        return [
+            Treatment(
+                f"{self.choose} supports",
+                sampler=sampler,
+                apply=(f'sp.sample(catalog, "{sampler}", like=tasks, ...).table["support"]  # from a larger pool',),
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class CopiesRemedy(Remedy):
+    """Each support item joined by changed copies of itself."""
+
+    about = "changed copies of the supports beside them"
+    example = "copies(copies=2)"
+    family = "copies"
+
+    copies: int = option(3, "copies with other backgrounds", least=1, most=20)
+
+    def treatments(self, material: Material) -> list[Treatment]:
+        """Propose copies by each change that the features have changed items of."""
+        if not material.copies:
+            raise InputError(
+                "there are no changed items: evaluate a changed set first, e.g. study.change('mixed-random')"
+            )
+        return [
+            Treatment(
+                f"copies by {change}",
+                sampler=write_call("copied", {"changes": (change,), "copies": self.copies}),
+                apply=(f"add {self.copies} copies of each support with the change {change}",),
+            )
+            for change in material.copies
+        ]
