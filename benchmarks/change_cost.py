@@ -126,8 +126,8 @@ def _with_change(catalog: Catalog, change: Change) -> Catalog:
 
 def _encode(encoder: Encoder, catalog: Catalog, cache: Path) -> Times:
     """Encode what a cache lacks, with nothing kept in memory."""
-    for kept in (changed_items._cached_layers, mixture._read_cached):
-        kept.cache_clear()
+    for cached_function in (changed_items._cached_layers, mixture._read_cached):
+        cached_function.cache_clear()
     lufs._measured.clear()
     started = time.perf_counter(), time.process_time()
     features = sp.encode(catalog, encoder, runtime=Runtime(workers=1, cache=cache, progress=False))
@@ -169,11 +169,11 @@ def _masked_photos(folder: Path) -> Catalog:
 def _of_classes(catalog: Catalog, count: int) -> Catalog:
     """Return the first items of CLASSES classes."""
     labels = catalog.table.column("label").to_pylist()
-    kept = dict.fromkeys(sorted(set(labels))[:CLASSES], 0)
+    taken_by_label = dict.fromkeys(sorted(set(labels))[:CLASSES], 0)
     rows = []
     for row, label in enumerate(labels):
-        if label in kept and kept[label] < count // CLASSES:
-            kept[label] += 1
+        if label in taken_by_label and taken_by_label[label] < count // CLASSES:
+            taken_by_label[label] += 1
             rows.append(row)
     return Catalog(catalog.table.take(pa.array(rows)), catalog.root, catalog.record)
 

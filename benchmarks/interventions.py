@@ -108,8 +108,8 @@ class World:
         random = np.random.default_rng([self.seed, 2])
         classes = np.argsort(random.random((TRUTH_TASKS, CLASSES)), axis=1)[:, :WAY]
         support = classes[:, :, None].repeat(SHOT, axis=2)
-        shown = self._foregrounds(support, random) + self.dial * self._backgrounds(support, random)
-        centroids = shown.mean(axis=2)
+        support_vectors = self._foregrounds(support, random) + self.dial * self._backgrounds(support, random)
+        centroids = support_vectors.mean(axis=2)
         query = classes[:, :, None].repeat(QUERY, axis=2)
         foregrounds = self._foregrounds(query, random)
         step = random.integers(1, WAY, size=query.shape)
@@ -120,8 +120,8 @@ class World:
         noise = ARTIFACT * random.normal(size=foregrounds.shape)
         plates = {"mixed-same": query, "mixed-random": of_any, "mixed-rival": rivals}
         queries = {name: foregrounds + self.dial * self._backgrounds(of, random) + noise for name, of in plates.items()}
-        own = self._backgrounds(query, random)
-        queries |= {"random": foregrounds + self.dial * own, "only-background": self.dial * own + noise}
+        backgrounds = self._backgrounds(query, random)
+        queries |= {"random": foregrounds + self.dial * backgrounds, "only-background": self.dial * backgrounds + noise}
         return {name: 100 * _share_of_nearest(values, centroids) for name, values in queries.items()}
 
     def _foregrounds(self, labels: Ints, random: np.random.Generator) -> Floats:
@@ -150,13 +150,13 @@ class World:
             rows = np.array([row_of[item] for item in variants.items.to_pylist()])
             spellings = variants.changes.to_pylist()
             plates = [re.search(r"plate='([^']*)'", spelling) for spelling in spellings]
-            shown = np.array(
+            background_rows = np.array(
                 [row if plate is None else row_of[plate[1]] for row, plate in zip(rows, plates, strict=True)]
             )
-            seen = 0 if spellings[0].startswith("only-background") else foregrounds[rows]
+            foreground = 0 if spellings[0].startswith("only-background") else foregrounds[rows]
             pasted = ARTIFACT * noise.normal(size=(len(rows), DIMENSIONS))
             names.append(variants.names.to_pylist())
-            vectors.append(seen + self.dial * backgrounds[shown] + pasted)
+            vectors.append(foreground + self.dial * backgrounds[background_rows] + pasted)
         return Features.from_array(list(itertools.chain(*names)), np.concatenate(vectors), name="layers")
 
     def _outcome(self, name: str, comparison: Comparison, truth: Mapping[str, float]) -> Outcome:

@@ -31,7 +31,7 @@ PAGE = f"compare results.parquet {DRAWN} --interval sampler --no-placebo -o repo
 class Load:
     """Load on one quantity: how many of it, and the sizes of the data and the commands for so many."""
 
-    what: str
+    quantity: str
     count: int
     sizes: Callable[[int], tuple[int, int]]  # classes, and items of each
     commands: Callable[[int], list[str]]
@@ -112,11 +112,11 @@ def main() -> None:
     """Print one row per command: at half the size, at all of it, and how many times as much."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="factor of the sizes")
-    parser.add_argument("what", nargs="*", help="e.g. items, tasks, methods; default: all")
+    parser.add_argument("quantities", nargs="*", help="e.g. items, tasks, methods; default: all")
     options = parser.parse_args()
     print("| many | command | half | whole | ratio | memory, half | whole | ratio |\n|---|---|---|---|---|---|---|---|")
     for load in LOADS:
-        if not options.what or load.what in options.what:
+        if not options.quantities or load.quantity in options.quantities:
             _print_load(load, int(load.count * options.scale))
 
 
@@ -125,12 +125,13 @@ def _print_load(load: Load, count: int) -> None:
     for name, (before, after) in {name: (half[name], full[name]) for name in full}.items():
         if name.startswith("page"):
             print(
-                f"| {count:,} {load.what} | {name} | {before.seconds:.2f} | {after.seconds:.2f} | | | | |", flush=True
+                f"| {count:,} {load.quantity} | {name} | {before.seconds:.2f} | {after.seconds:.2f} | | | | |",
+                flush=True,
             )
             continue
         ratios = after.seconds / before.seconds, after.gigabytes / before.gigabytes
         print(
-            f"| {count:,} {load.what} | {name} | {before.seconds:.1f} s | {after.seconds:.1f} s | {ratios[0]:.1f} "
+            f"| {count:,} {load.quantity} | {name} | {before.seconds:.1f} s | {after.seconds:.1f} s | {ratios[0]:.1f} "
             f"| {before.gigabytes:.2f} GB | {after.gigabytes:.2f} GB | {ratios[1]:.1f} |",
             flush=True,
         )

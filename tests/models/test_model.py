@@ -109,12 +109,12 @@ def test_a_write_that_fails_leaves_the_file_before(
 
 def test_a_pretrained_backbone_is_a_model_by_its_name_and_an_untrained_one_is_not(tmp_path: Path) -> None:
     spelling = spelled("hf")
-    model = Model.given(spelling)
+    model = Model.load(spelling)
     assert model.name == spelling
     assert not model.record.seen
     model.write(tmp_path / "vit.model")
-    assert Model.given(tmp_path / "vit.model").digest == model.digest
+    assert Model.load(tmp_path / "vit.model").digest == model.digest
     with pytest.raises(InputError, match="backbone 'resnet12' has no pretrained weights: train it first"):
-        Model.given("resnet12")
+        Model.load("resnet12")
     with pytest.raises(InputError, match="model resnet99 does not exist"):
-        Model.given("resnet99")
+        Model.load("resnet99")

@@ -223,12 +223,12 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict], judged: 
         start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
         return f"{start} {_agree(at_chance, 'is', 'are')} at chance, so {_no_skill_to_lose(at_chance)}."
     where = _capitalized(condition_of(verdict))
-    beside = companions(verdict, judged)
-    also = [_for_new_items_sentence(comparison, beside.for_new_items)] if beside.for_new_items else []
+    related = companions(verdict, judged)
+    also = [_for_new_items_sentence(comparison, related.for_new_items)] if related.for_new_items else []
     start = f"{where} ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
         statement = _inconclusive_statement(comparison, verdict, start)
-        return " ".join([statement, *_companion_sentences(verdict, beside), *also])
+        return " ".join([statement, *_companion_sentences(verdict, related), *also])
     sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
     if verdict.gaining:
         subject = _subject(comparison, verdict.gaining, len(with_skill))
@@ -236,13 +236,13 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict], judged: 
         sentences.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse.")
     if verdict.unclear and verdict.losing:
         sentences.append(f"For the {_agree(verdict.unclear, 'other', 'others')}, the data does not show a loss.")
-    return " ".join([*sentences, *_companion_sentences(verdict, beside), _basis(comparison, verdict), *also])
+    return " ".join([*sentences, *_companion_sentences(verdict, related), _basis(comparison, verdict), *also])
 
 
-def _companion_sentences(verdict: Verdict, beside: Companions) -> Iterator[str]:
+def _companion_sentences(verdict: Verdict, related: Companions) -> Iterator[str]:
     """State what cutting and pasting itself costs, and what the background alone gives, under the same interval."""
-    pasting = beside.pasted and _pasting_costs(_intervals_of_skilled(verdict, beside.pasted.loss.skill))
-    alone = beside.alone and _background_alone_sentence(verdict, beside.alone.loss)
+    pasting = related.pasted and _pasting_costs(_intervals_of_skilled(verdict, related.pasted.loss.skill))
+    alone = related.alone and _background_alone_sentence(verdict, related.alone.loss)
     yield from filter(None, (pasting, alone))
 
 
@@ -799,7 +799,7 @@ def _background_statement(card: Card) -> tuple[str, list[CardAxis]]:
     swap, metric = swaps[0], card.metric
     pasted = [axis for axis in card.stresses if swap.reference and axis.tasks.digest == swap.reference.digest]
     side = swap.tasks.changed and swap.tasks.changed.side
-    beside = [axis for axis in alone if axis.tasks.changed and axis.tasks.changed.side == side]
+    on_same_side = [axis for axis in alone if axis.tasks.changed and axis.tasks.changed.side == side]
     also = []
     if swap.lost(metric).covers not in OF_NEW_ITEMS:
         also = [axis for axis in swaps if axis.lost(metric).covers in OF_NEW_ITEMS][:1]
@@ -808,8 +808,8 @@ def _background_statement(card: Card) -> tuple[str, list[CardAxis]]:
         axis_sentence(swap, metric, card.medium, needed=needed_for(lost, tasks), with_basis=False),
         *(_card_for_new_items(axis, card) for axis in also),
         *(_pasting_costs([share]) for axis in pasted if (share := axis.estimates["skill_lost"][metric]).has_mean),
-        *(axis_sentence(axis, metric, card.medium, with_basis=False) for axis in beside),
-        f"Basis: {_basis_of(card, [swap, *pasted, *beside])}.",
+        *(axis_sentence(axis, metric, card.medium, with_basis=False) for axis in on_same_side),
+        f"Basis: {_basis_of(card, [swap, *pasted, *on_same_side])}.",
     ]
     return " ".join(filter(None, sentences)), [swap, *also, *pasted, *alone]
 

@@ -294,7 +294,7 @@ class Component(Checked):
 
         return registries[cls.kind].json_schema()
 
-    def found_from(self, folder: Path) -> Self:
+    def resolved_against(self, folder: Path) -> Self:
         """Return the component with its path options resolved against a folder, if the files exist there."""
         resolved = {}
         for option in self.options():

@@ -97,7 +97,7 @@ class Entry(Section):
     @classmethod
     def make(cls, spec: str | Mapping[str, Any], folder: Path) -> Any:
         """Build the component from its spelling, or from a table with its name and options."""
-        return registries[cls.kind].make(spec).found_from(folder)
+        return registries[cls.kind].make(spec).resolved_against(folder)
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
@@ -178,7 +178,7 @@ def _read(kind: Any, value: Any, place: Place) -> Any:
             return {key: _read(get_args(member)[1], entry, place.at(key)) for key, entry in value.items()}
         if isinstance(member, type) and issubclass(member, Component) and isinstance(value, str | Mapping):
             with error_prefix(f"{place}: "):
-                return registries[member.kind].make(value).found_from(place.folder)
+                return registries[member.kind].make(value).resolved_against(place.folder)
         if isinstance(member, type) and issubclass(member, Section):
             return member.read(value, place)
     return value

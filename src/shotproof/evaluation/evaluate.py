@@ -85,7 +85,7 @@ def evaluate(
     if isinstance(model, str | Path):
         from shotproof.models.model import Model
 
-        model = Model.given(model)
+        model = Model.load(model)
     _check_inputs(method_list, features, catalog, model)
     if tune_on is None and rates:
         raise InputError("rates: a learning rate is chosen on validation tasks: give them (tune_on, --tune-on)")

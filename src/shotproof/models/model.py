@@ -93,7 +93,7 @@ class Model:
         return cls.of(net, record)
 
     @classmethod
-    def given(cls, model: str | Path) -> Model:
+    def load(cls, model: str | Path) -> Model:
         """Load a model from its file, or from the spelling of a pretrained backbone such as `lite0`.
 
         Raises:

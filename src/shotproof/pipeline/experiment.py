@@ -158,7 +158,7 @@ class Experiment:
             return {}
         from shotproof.models.model import Model
 
-        models_by_source = {source: Model.given(source) for source in self.models}
+        models_by_source = {source: Model.load(source) for source in self.models}
         name_counts = Counter(model.name for model in models_by_source.values())
         models: dict[str, Model] = {}
         for source, model in models_by_source.items():

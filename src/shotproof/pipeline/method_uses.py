@@ -70,7 +70,7 @@ def encoder_named(name: str, candidates: Sequence[Encoder], folder: Path) -> Enc
         if name in (str(encoder), parse_spelling(str(encoder))[0]):
             return encoder
     try:
-        encoder_of_spelling = encoders.make(name).found_from(folder)
+        encoder_of_spelling = encoders.make(name).resolved_against(folder)
     except InputError:
         return None
     return next((encoder for encoder in candidates if encoder == encoder_of_spelling), None)

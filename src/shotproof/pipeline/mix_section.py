@@ -55,7 +55,7 @@ class Mixing(Section):
             if values.get("embedding") == NO_EMBEDDING:
                 values["embedding"] = None
             elif "embedding" in values:
-                values["embedding"] = encoders.make(values["embedding"]).found_from(place.folder)
+                values["embedding"] = encoders.make(values["embedding"]).resolved_against(place.folder)
             return cls(mapping, MixSettings(**values, thresholds=thresholds))
 
     def settings_for(self, medium: str | None) -> MixSettings | ImageMixSettings:
