@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +16,9 @@ from shotproof.catalog.changed_catalog import with_changes
 from shotproof.catalog.item_files import BOX, item_files
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.options import option
+from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.masks import cut_images
 from shotproof.masks.cut_images import SIDE, CutSettings, cut
 from shotproof.masks.cutter import Cutter, Pixels, cutters
 from shotproof.media.box import Box
@@ -111,6 +113,17 @@ def test_a_second_cut_cuts_nothing_anew(tmp_path: Path) -> None:
     assert len(CountingCutter.calls) == 4 * len(catalog) + 2
 
 
+def test_masks_of_another_version_are_cut_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = draw(tmp_path / "images", 2)
+    runtime = Runtime(cache=tmp_path / "cache", workers=1)
+    for version, calls in ((1, 4), (1, 4), (2, 8)):
+        monkeypatch.setattr(cut_images, "_VERSION", version)
+        cut(catalog, tmp_path / "cut", settings(), runtime=runtime)
+        assert len(CountingCutter.calls) == calls
+    # A default that changes in a later version is part of the key as well.
+    assert "120" in CountingCutter().fingerprint
+
+
 def test_copies_are_cut_once(tmp_path: Path) -> None:
     catalog = draw(tmp_path / "images", 2)
     catalog.paths[1].write_bytes(catalog.paths[0].read_bytes())
@@ -199,6 +212,28 @@ def test_a_flat_folder_of_masks_does_for_names_that_are_unique(tmp_path: Path) -
     assert dict(masked.record.dropped) == {"missing": 2}
 
 
+def test_a_folder_of_masks_gives_the_same_masks_on_any_file_system(tmp_path: Path) -> None:
+    catalog = draw(tmp_path / "images", 3)
+    names = ["birds/bird_v1.2", "birds/bird_v1.3", "other.jpg"]
+    catalog = Catalog(catalog.table.set_column(0, "item", pa.array(names)), catalog.root)
+    folder = tmp_path / "masks"
+    for number, name in enumerate(("birds/bird_v1.2.png", "birds/bird_v1.3.PNG", "other.tiff")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(true_mask(number)).save(folder / name)
+    Image.fromarray(true_mask(4)).save(folder / "birds" / "bird_v1.png")  # of no item
+    (folder / "other").mkdir()  # neither folders nor files that are no images are masks
+    (folder / "other.txt").write_text("no mask")
+    (folder / "other.json").write_text("{}")
+    masked = cut(catalog, tmp_path / "cut", CutSettings(masks=folder), runtime=NO_CACHE)
+    assert masked.items == names
+    for number, mask in enumerate(masked.table.column(MASK).to_pylist()):
+        saved = np.asarray(open_image(tmp_path / "cut" / mask).convert("L")) > 127
+        np.testing.assert_array_equal(saved, true_mask(number))
+    Image.fromarray(true_mask(0)).save(folder / "other.png")
+    with pytest.raises(InputError, match=r"several masks for item 'other\.jpg', other\.png and other\.tiff: keep one"):
+        cut(catalog, tmp_path / "cut", CutSettings(masks=folder), runtime=NO_CACHE)
+
+
 def save_masks(folder: Path, catalog: Catalog, *masks: Image.Image) -> Path:
     """A folder of masks, named as the items are."""
     for item, mask in zip(catalog.items, masks, strict=True):
@@ -273,12 +308,35 @@ def test_boxes_become_shares_of_the_image(tmp_path: Path) -> None:
 
 
 def test_boxes_of_larger_images_are_scaled(tmp_path: Path) -> None:
-    """They were drawn in images of 640 pixels; the second image had 400."""
+    """They were drawn in images of 640 pixels."""
     columns = boxes((160, 120, 320, 240), (160, 120, 480, 360))
     catalog = draw(tmp_path / "images", 2, **columns)
     cut(catalog, tmp_path / "cut", settings(box_side=640), runtime=NO_CACHE)
     assert CountingCutter.calls[0] == pytest.approx((0.25, 0.25, 0.75, 0.75))
     assert CountingCutter.calls[2] == pytest.approx((0.25, 0.25, 1, 1))
+
+
+def as_cub(catalog: Catalog, *sizes: tuple[int, int]) -> Catalog:
+    """The catalog, read by the layout of CUB, with files of these sizes."""
+    for path, size in zip(catalog.paths, sizes, strict=True):
+        with Image.open(path) as image:
+            image.resize(size).save(path)
+    return Catalog(catalog.table, catalog.root, replace(catalog.record, layout=Maker("cub", "cub")))
+
+
+def test_published_images_of_cub_that_are_smaller_than_most_have_the_boxes_as_they_are(tmp_path: Path) -> None:
+    columns = boxes((125, 75, 250, 225), (100, 75, 200, 150))
+    cut(as_cub(draw(tmp_path, 2, **columns), (500, 375), (400, 300)), tmp_path / "cut", settings(), runtime=NO_CACHE)
+    assert CountingCutter.calls[0] == pytest.approx((0.25, 0.2, 0.75, 0.8))
+    assert CountingCutter.calls[2] == pytest.approx((0.25, 0.25, 0.75, 0.75))
+
+
+def test_boxes_of_cub_are_scaled_if_its_images_were(tmp_path: Path) -> None:
+    columns = boxes((125, 75, 250, 225), (75, 125, 225, 250))
+    catalog = as_cub(draw(tmp_path, 2, **columns), (200, 150), (96, 128))
+    cut(catalog, tmp_path / "cut", settings(), runtime=NO_CACHE)
+    assert CountingCutter.calls[0] == pytest.approx((0.25, 0.2, 0.75, 0.8))
+    assert CountingCutter.calls[2] == pytest.approx((0.2, 0.25, 0.8, 0.75))
 
 
 def test_boxes_outside_of_the_image_are_refused_with_a_hint(tmp_path: Path) -> None:

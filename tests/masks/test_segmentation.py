@@ -49,6 +49,16 @@ def test_the_fingerprint_of_onnx_follows_the_file_and_the_options(tmp_path: Path
     assert cutters.make(spellings[0], threshold=0.4).fingerprint != same
 
 
+@pytest.mark.parametrize("end", [".data", "_data"])
+def test_the_fingerprint_of_onnx_follows_weights_beside_the_file(tmp_path: Path, end: str) -> None:
+    spelling = redness(tmp_path / "a.onnx")
+    fingerprints = {cutters.make(spelling).fingerprint}
+    for weights in (b"some", b"other"):
+        (tmp_path / f"a.onnx{end}").write_bytes(weights)
+        fingerprints.add(cutters.make(spelling).fingerprint)
+    assert len(fingerprints) == 3
+
+
 @pytest.mark.parametrize(
     ("outputs", "size", "message"), [(3, 32, r"expected one map of an image, got shape \[1, 3"), (1, 48, "such images")]
 )

@@ -88,22 +88,7 @@ class ImageLayers(Layers):
     @cached_property
     def _filled(self) -> npt.NDArray[np.uint8]:
         """Return the image with its hole filled, which is the plate of many images."""
-        return _fill(self.pixels, self._hole)
-
-    @property
-    def _hole(self) -> npt.NDArray[np.bool_]:
-        """Return the pixels to fill: all of the box, since what a mask misses would stay, and around the mask."""
-        from scipy.ndimage import maximum_filter
-
-        height, width = self.mask.shape
-        reach = 2 * round(MARGIN * min(height, width)) + 1
-        hole: npt.NDArray[np.bool_] = maximum_filter(self.mask, max(3, reach), mode="nearest")
-        y, x = np.flatnonzero(self.mask.any(axis=1)), np.flatnonzero(self.mask.any(axis=0))
-        if len(y):
-            hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
-        if self.box is not None:
-            hole[self.box.touched_pixels(width, height)] = True
-        return hole
+        return _fill(self.pixels, hole_around(self.mask, self.box))
 
 
 @dataclass(frozen=True)
@@ -131,6 +116,26 @@ class SoundLayers(Layers):
         other = integrated_loudness(plate.background)
         gain_db = round(wanted - other, 4) if np.isfinite(wanted) and np.isfinite(other) else 0.0
         return _mixed(self.foreground, amplified(plate.background, gain_db))
+
+
+def hole_around(mask: npt.NDArray[np.bool_], box: Box | None) -> npt.NDArray[np.bool_]:
+    """Return the pixels of a plate to fill: all of the box, since what a mask misses would stay, and around the mask.
+
+    Args:
+        mask: whether a pixel shows the foreground, [height, width]
+        box: around the foreground; None if it is unknown
+    """
+    from scipy.ndimage import maximum_filter
+
+    height, width = mask.shape
+    reach = 2 * round(MARGIN * min(height, width)) + 1
+    hole: npt.NDArray[np.bool_] = maximum_filter(mask, max(3, reach), mode="nearest")
+    y, x = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    if len(y):
+        hole[y[0] : y[-1] + 1, x[0] : x[-1] + 1] = True
+    if box is not None:
+        hole[box.touched_pixels(width, height)] = True
+    return hole
 
 
 def _mixed(foreground: Samples, background: Samples | None) -> Samples:

@@ -33,7 +33,7 @@ from shotproof.core.tables import check_output
 from shotproof.masks.cutter import Cutter, cutters
 from shotproof.masks.mask_quality import MaskQuality, MaskThresholds
 from shotproof.media.box import Box
-from shotproof.media.images import image_size, open_image
+from shotproof.media.images import IMAGE_EXTENSIONS, image_size, open_image
 from shotproof.media.mask_file import fits, read_mask
 
 Output = TypeVar("Output")
@@ -42,11 +42,13 @@ logger = logging.getLogger("shotproof")
 
 SIDE = 192  # pixels of the shorter side at which images are cut
 MASKS, CATALOG = "masks", "catalog.parquet"
-MEASURES = ("area", "box_area", "pieces", "border", "agreement")
+MEASURES = ("area", "box_area", "pieces", "border", "background", "agreement")
 PIXEL_BOX = ("box_x", "box_y", "box_width", "box_height")  # columns: pixels of the images that were annotated
 UNREADABLE = "image unreadable"
 CUB_SIDE = 500  # pixels of the longer side of CUB's images, in which its boxes are
 _PER_CHUNK, _PER_SEGMENT = 4, 64
+# Part of the keys of cached masks. It is raised when an image gets another mask, or other measures, than before.
+_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,11 @@ def expected_masks(
     )
 
 
+def cutting_key(cutter: Cutter) -> str:
+    """Return everything that a mask and its measures depend on besides the image and its box."""
+    return f"{_VERSION} {SIDE} {cutter.fingerprint}"
+
+
 def require_images(catalog: Catalog) -> None:
     """Raise InputError if the items are not images."""
     if catalog.medium == "sound":
@@ -249,7 +256,7 @@ def _cut_all(catalog: Catalog, boxes: Sequence[Box | None], settings: CutSetting
         digest and hashlib.sha256(f"{digest} {None if box is None else tuple(box)}".encode()).hexdigest()
         for digest, box in zip(digests, boxes, strict=True)
     ]
-    name = hashlib.sha256(cutter.fingerprint.encode()).hexdigest()[:32]
+    name = hashlib.sha256(cutting_key(cutter).encode()).hexdigest()[:32]
     store = Store(runtime.cache / "masks" / f"{cutter.name}-{name}" if runtime.cache else None)
     cached: dict[str, str] = store.lookup(keys)
     first_rows = {key: row for row, key in reversed(list(enumerate(keys))) if key and key not in cached}
@@ -301,14 +308,35 @@ def _read_masks(
     """Read masks that somebody else made: files in a folder, named as the items are, with any image extension."""
     assert settings.masks is not None
     _require_folder(settings.masks)
-    files = {path.relative_to(settings.masks).with_suffix("").as_posix(): path for path in settings.masks.rglob("*")}
-    name_counts = Counter(Path(item).stem for item in catalog.items)
+    files: dict[str, list[Path]] = {}
+    for path in mask_files(settings.masks):
+        files.setdefault(_without_extension(path.relative_to(settings.masks).as_posix()), []).append(path)
+    stems = [_without_extension(Path(item).as_posix()) for item in catalog.items]
+    name_counts = Counter(Path(stem).name for stem in stems)
     work = []
-    for item, path, box in zip(catalog.items, catalog.paths, boxes, strict=True):
-        stem = Path(item).with_suffix("")
-        file = files.get(stem.as_posix()) or (files.get(stem.name) if name_counts[stem.name] == 1 else None)
-        work.append((path, file, box))
+    for item, stem, path, box in zip(catalog.items, stems, catalog.paths, boxes, strict=True):
+        name = Path(stem).name
+        matching = files.get(stem) or (files.get(name, []) if name_counts[name] == 1 else [])
+        if len(matching) > 1:
+            names = " and ".join(file.relative_to(settings.masks).as_posix() for file in matching)
+            raise InputError(f"masks: folder {settings.masks} has several masks for item '{item}', {names}: keep one")
+        work.append((path, matching[0] if matching else None, box))
     return list(runtime.map(_ReadOne(settings.thresholds), work, title="reading masks", chunk=_PER_SEGMENT))
+
+
+def mask_files(folder: Path) -> list[Path]:
+    """List the images in a folder of masks, sorted, so that the same folder gives the same masks on any file system."""
+    return sorted(path for path in folder.rglob("*") if _has_image_extension(path) and path.is_file())
+
+
+def _without_extension(name: str) -> str:
+    """Remove the extension of an image, which names of items and masks need not have: `bird_v1.2` stays."""
+    return name.rpartition(".")[0] if _has_image_extension(Path(name)) else name
+
+
+def _has_image_extension(path: Path) -> bool:
+    """Return whether a name ends as those of images do."""
+    return path.suffix.lower().removeprefix(".") in IMAGE_EXTENSIONS
 
 
 @dataclass(frozen=True)
@@ -375,24 +403,17 @@ def _record(catalog: Catalog, settings: CutSettings) -> CatalogRecord:
 
 def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
     """Return the box of each image as shares of its size; None if the catalog has none."""
-    layout = catalog.record.layout
-    side = settings.box_side or (CUB_SIDE if layout is not None and layout.name == "cub" else None)
+    pixel_boxes = box_values(catalog, PIXEL_BOX)
+    sizes = [None if values is None else _size(path) for path, values in zip(catalog.paths, pixel_boxes, strict=True)]
+    side = settings.box_side or _published_side(catalog, [size for size in sizes if size])
     boxes: list[Box | None] = []
-    for item, path, values in zip(catalog.items, catalog.paths, box_values(catalog, PIXEL_BOX), strict=True):
-        if values is None:
+    for item, size, values in zip(catalog.items, sizes, pixel_boxes, strict=True):
+        if values is None or size is None:
             boxes.append(None)
             continue
         x, y, width, height = values
-        try:
-            size = image_size(path)
-        except UnreadableItem:
-            boxes.append(None)
-            continue
-        scale = 1.0 if side is None else max(size) / side
-        if scale == 1.0 or (x + width) * scale <= size[0] + 2:
-            full = size[0] / scale, size[1] / scale
-        else:  # an image that was smaller than `side`
-            full = x + width, (x + width) * size[1] / size[0]
+        scale = 1.0 if side is None else side / max(size)
+        full = size[0] * scale, size[1] * scale
         box = Box(x / full[0], y / full[1], (x + width) / full[0], (y + height) / full[1])
         inside = Box(*(float(np.clip(share, 0, 1)) for share in box))
         if not all(-0.02 <= share <= 1.02 for share in box) or not inside.is_inside:
@@ -402,6 +423,26 @@ def _boxes(catalog: Catalog, settings: CutSettings) -> list[Box | None]:
             )
         boxes.append(inside)
     return boxes
+
+
+def _size(path: Path) -> tuple[int, int] | None:
+    """Return the width and height of an image; None if it cannot be read."""
+    try:
+        return image_size(path)
+    except UnreadableItem:
+        return None
+
+
+def _published_side(catalog: Catalog, sizes: Sequence[tuple[int, int]]) -> int | None:
+    """Return the longer side of the images that published boxes were drawn in; None if it is that of the files.
+
+    The longer side of most of CUB's images is `CUB_SIDE`, and that of the others is shorter. If one of the files has
+    this side, the files have not been scaled, so that shorter ones were as short when their boxes were drawn.
+    """
+    layout = catalog.record.layout
+    if layout is None or layout.name != "cub" or CUB_SIDE in map(max, sizes):
+        return None
+    return CUB_SIDE
 
 
 def _mask_path(item: str) -> str:

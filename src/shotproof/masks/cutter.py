@@ -28,7 +28,7 @@ class Cutter(Component, ABC):
     @property
     def fingerprint(self) -> str:
         """Return everything that a mask depends on besides the image and its box."""
-        return self.spelling
+        return f"{self.name} {self.parameters()}"
 
     @abstractmethod
     def cut(self, pixels: Pixels, box: Box | None) -> Mask:

@@ -13,7 +13,8 @@ from PIL import Image
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean, first_line
 from shotproof.core.options import option
-from shotproof.core.storage.files import file_sha256, require_file
+from shotproof.core.storage.files import require_file
+from shotproof.features.encoders.onnx import model_digests
 from shotproof.features.encoders.tower import tower_digest
 from shotproof.masks.cutter import Cutter, Pixels
 from shotproof.media.box import Box
@@ -43,9 +44,9 @@ class OnnxSegmentation(Cutter):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the digest of the model with the options."""
+        """Return the digests of the model's file and of weights beside it, with the options."""
         require_file(self.path, f"cutter 'onnx': file {self.path}")
-        return f"onnx {file_sha256(self.path)} {self.size} {self.threshold}"
+        return f"onnx {','.join(model_digests(self.path))} {self.size} {self.threshold}"
 
     @cached_property
     def _session(self) -> Any:

@@ -19,7 +19,7 @@ from shotproof.catalog.item_files import BOX
 from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.options import Option, option
 from shotproof.core.sections import Place, Section, read_options
-from shotproof.masks.cut_images import CutSettings
+from shotproof.masks.cut_images import CutSettings, cutting_key
 from shotproof.masks.cutter import Cutter
 from shotproof.masks.mask_quality import MaskThresholds
 
@@ -63,7 +63,7 @@ class Masking(Section):
         """Return everything that determines the masks except the images and the files of masks."""
         settings = self.settings
         return {
-            "cutter": None if settings.made_cutter is None else settings.made_cutter.fingerprint,
+            "cutter": None if settings.made_cutter is None else cutting_key(settings.made_cutter),
             "box_side": settings.box_side,
             **settings.thresholds.parameters(),
         }

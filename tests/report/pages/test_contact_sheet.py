@@ -44,7 +44,9 @@ def test_the_page_shows_what_was_kept_and_why_others_were_not(tmp_path: Path) ->
     assert "1-0.png with the outline of its mask" in alternatives
     assert len(alternatives) == 3 * 5 + 2
     assert "cannot be read" in page
-    assert re.search(r"area \d+%, 1 piece, border 0%<", page)  # no cutter made the masks, so nothing could disagree
+    assert re.search(
+        r"area \d+%, 1 piece, border 0%, background \d+%<", page
+    )  # no cutter made the masks, so nothing could disagree
 
 
 def test_the_page_is_one_file_without_scripts(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def mix(
 
     What cannot be used is left out and listed. After an interruption, run the same command again to continue. Settings
     for --set, of sounds: embedding, format, peak, short, min_audible, max_overwhelmed, max_alike; of images that are
-    cut out: box_side, min_area, max_area, min_box_area, max_pieces, max_border, min_agreement.
+    cut out: box_side, min_area, max_area, min_box_area, max_pieces, max_border, min_background, min_agreement.
 
     shotproof mix catalog.parquet --mapping esc50 --seed 0 -o mixed/
 

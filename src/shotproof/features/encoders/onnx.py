@@ -160,10 +160,8 @@ class Onnx(NetworkEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Return the digests of the model's file and of weights beside it, the preprocessing and the output."""
-        # Exporters write large weights to MODEL.onnx.data or MODEL.onnx_data.
-        files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
         preprocessing = [*self.preprocessing, *([True] if self.maps else [])]  # first, because it reports errors
-        digests = [file_sha256(path) for path in files if path.is_file()]
+        digests = model_digests(self.path)
         decoded = "" if isinstance(self.preprocessing, ClipPreparation) else f" {REDUCED}"
         return f"onnx sha256={','.join(digests)}{decoded} {preprocessing}"
 
@@ -313,6 +311,15 @@ class Onnx(NetworkEncoder):
             expected = f"{' or '.join(NUMBERS[count] for count in counts)} axes{', a map' if self.maps else ''}"
             raise InputError(f"model {self.path} has no output with {expected}: give output, one of {list(outputs)}")
         return str(candidates[0])
+
+
+def model_digests(path: Path) -> list[str]:
+    """Return the digest of a model's file, and of the files with large weights that exporters write beside it.
+
+    These are MODEL.onnx.data and MODEL.onnx_data.
+    """
+    files = [path, *(path.with_name(f"{path.name}{end}") for end in (".data", "_data"))]
+    return [file_sha256(file) for file in files if file.is_file()]
 
 
 def _repeat(value: Any, count: int) -> list[Any]:
