@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from shotproof.catalog.catalog import CHANGE, MASK, UNCHANGED, Catalog
-from shotproof.catalog.changed_catalog import can_be_changed, has_layers, is_changed, with_changes
+from shotproof.catalog.changed_catalog import can_be_changed, has_layers, is_changed, unchanged_names, with_changes
 from shotproof.catalog.item_files import item_digests, item_files
 from shotproof.changes.change import changes
 from shotproof.changes.changed_items import ChangedImage
@@ -242,3 +242,13 @@ def test_an_item_with_the_name_of_a_changed_one_is_told_with_the_change(tmp_path
     assert len(changed(catalog, "noise")) == 4
     with pytest.raises(InputError, match=r"'a\.png @ blur' is also the name of item 'a\.png' with the change 'blur'"):
         changed(catalog, "noise", "blur")
+
+
+def test_the_item_that_a_changed_item_is_made_of() -> None:
+    names = ["a", "a @ b", "c"]
+    catalog = Catalog(pa.table(dict.fromkeys(("item", "path", "label", "split"), names)))
+    items = ["a", "a @ blur", "a @ b @ blur", "a @ mixed-same(plate='a @ b')", "c @", "d @ blur", "d"]
+    expected = ["a", "a", "a @ b", "a", None, None, None]
+    assert unchanged_names(catalog, pa.array(items)).to_pylist() == expected
+    changed = with_changes(catalog, [(pa.array(["c"]), pa.array(["blur"]))])
+    assert unchanged_names(changed, pa.array(["c @ blur", "c", "a @ b @ noise"])).to_pylist() == ["c", "c", "a @ b"]

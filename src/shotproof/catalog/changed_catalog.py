@@ -24,10 +24,35 @@ LAYERS_HINT = (
     "need to be mixtures (`shotproof mix CATALOG --mapping FILE`)"
 )
 
+CHANGED = " @ "  # between the name of an item and its change
+
 
 def changed_names(items: pa.Array | pa.ChunkedArray, changes: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     """Name changed items: `bird.jpg @ blur(severity=3)`."""
-    return pc.binary_join_element_wise(items, changes, " @ ")
+    return pc.binary_join_element_wise(items, changes, CHANGED)
+
+
+def unchanged_names(catalog: Catalog, items: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Name the item that each item is made of: itself if it is not changed, null if the catalog has neither, [n].
+
+    A changed item need not be in the catalog: `bird.jpg @ blur` is made of `bird.jpg` if the catalog has that.
+    """
+    rows = pc.index_in(items, value_set=catalog.item_column)
+    names = catalog.item_column
+    if is_changed(catalog):
+        names = pc.coalesce(catalog.table.column(UNCHANGED).cast(pa.string()), names)
+    unchanged = pc.take(names, rows).to_pylist()
+    known = set(catalog.items) if rows.null_count else set()
+    for place in np.flatnonzero(pc.is_null(rows).to_numpy(zero_copy_only=False)):
+        unchanged[place] = _beginning(items[int(place)].as_py(), known)
+    return pa.array(unchanged, pa.string())
+
+
+def _beginning(name: str, known: set[str]) -> str | None:
+    """Return the known item of which this is the name after a change; None if there is none."""
+    parts = name.split(CHANGED)
+    beginnings = (CHANGED.join(parts[:length]) for length in range(len(parts) - 1, 0, -1))
+    return next((beginning for beginning in beginnings if beginning in known), None)
 
 
 def can_be_changed(catalog: Catalog, change: Change) -> BoolArray:
@@ -40,7 +65,9 @@ def can_be_changed(catalog: Catalog, change: Change) -> BoolArray:
         return np.ones(len(catalog), bool)
     is_layered = has_layers(catalog)
     if not is_layered.any():
-        raise InputError(f"change '{change.name}' needs the foreground of each item, and no item has one: {LAYERS_HINT}")
+        raise InputError(
+            f"change '{change.name}' needs the foreground of each item, and no item has one: {LAYERS_HINT}"
+        )
     return is_layered
 
 

@@ -254,7 +254,11 @@ class Checked:
 
     def parameters(self) -> dict[str, Any]:
         """Return all recorded options with their values."""
-        return {option.name: getattr(self, option.name) for option in self.options() if option.recorded}
+        return {option.name: self.recorded_value(option) for option in self.options() if option.recorded}
+
+    def recorded_value(self, option: Option) -> Any:
+        """Return the value of an option as it is recorded and spelled."""
+        return getattr(self, option.name)
 
     @property
     def _title(self) -> str:
@@ -314,7 +318,7 @@ class Component(Checked):
     def spelling(self) -> str:
         """Return the name with all options that differ from their defaults, as a user would type it."""
         changed_options = {
-            option.name: getattr(self, option.name)
+            option.name: self.recorded_value(option)
             for option in self.options()
             if option.recorded
             and not option.argument

@@ -189,6 +189,21 @@ class FeaturesRecord(Record):
 
 
 @dataclass(frozen=True)
+class MapRecord(Record):
+    """Record of a fitted map: the transform that fitted it, and what it was fitted on.
+
+    features: the base set's name: its encoder and the transforms after it
+    transforms: the spellings of the transforms of the base set, which features need as well before the map
+    classes: the classes of the base set
+    """
+
+    transform: Maker | None = None
+    features: str = ""
+    transforms: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ModelRecord(Record):
     """Record of a trained model.
 

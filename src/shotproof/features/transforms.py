@@ -7,26 +7,27 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core import draws
+from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.file_options import FileOptions
 from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Component, option
 from shotproof.core.records import Maker, Source
 from shotproof.core.registry import Registry
-from shotproof.core.spelling import write_call
 from shotproof.features.features import Features
 
-FloatArray = npt.NDArray[np.float64]
 BLOCK_VALUES = 2**24  # number of values that are transformed at a time
 
 
@@ -35,80 +36,81 @@ class Transform(Component, ABC):
 
     kind = "transform"
 
+    def after(self, features: Features, steps: Mapping[str, Transform]) -> Self:
+        """Return the step as it is applied to features that went through other steps.
+
+        Args:
+            features: the features
+            steps: those of the earlier steps that are at hand, by their spellings
+        """
+        return self
+
     def prepare(self, features: Features) -> None:
         """Check that the transform can be applied to these features."""
+
+    def remarks(self, features: Features) -> Iterator[str]:
+        """Yield warnings about these features, such as that they are those that the transform was fitted on."""
+        yield from ()
 
     @abstractmethod
     def apply(self, values: FloatArray) -> FloatArray:
         """Transform vectors [n, d] or maps [n, d, h, w]."""
 
+    def apply_to(self, features: Features) -> npt.NDArray[Any]:
+        """Transform all items. A step that needs to know which items they are replaces this, not `apply`."""
+        return in_blocks(features, lambda values, _rows: self.apply(values))
+
 
 @dataclass(frozen=True)
-class _OnBase(Transform):
-    """Step that uses the statistics of a base set, which should be disjoint from the test set.
-
-    Its spelling has the beginning of the base set's digest, `center(base='base.parquet@1f2e3d4c')`, so that results
-    with another base set are those of another classifier. If such a spelling is read, the digest is checked.
-    """
+class OnBase(Transform, FileOptions):
+    """Step that uses the statistics of a base set, which should be disjoint from the test set."""
 
     base: Path | Features = option(help="features of the base set", path=True)
 
-    @property
-    def spelling(self) -> str:
-        """Return the name, with the base set's file and the beginning of its digest."""
-        return write_call(self.name, self.parameters())
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the base set's file and the beginning of its digest."""
-        name = self._base.name if isinstance(self.base, Features) else self._file.name
-        return {"base": f"{name}@{self._base.digest[:8]}"}
-
     def prepare(self, features: Features) -> None:
-        """Check that the base set has the features' dimensions, and warn if it contains all of the items."""
-        d = features.array.shape[1] if features.shape is None else features.shape[0]
-        if d != len(self.mean):
+        """Check that the base set has the features' dimensions."""
+        base = self.base_set
+        if dimensions(features) != dimensions(base):
             raise Mismatch(
-                f"transform '{self.name}': the base set has {len(self.mean)} dimensions "
-                f"('{self._base.name}'), the features {d} ('{features.name}'): use one encoder for both"
+                f"transform '{self.name}': the base set has {dimensions(base)} dimensions "
+                f"('{base.name}'), the features {dimensions(features)} ('{features.name}'): use one encoder for both"
             )
-        if pc.all(pc.is_in(features.table.column("item"), value_set=self._base.table.column("item"))).as_py():
-            warnings.warn(
-                f"transform '{self.name}': the base set contains all items to evaluate: "
-                "its statistics leak information about the test set",
-                UserWarning,
-                stacklevel=4,
-            )
+
+    def remarks(self, features: Features) -> Iterator[str]:
+        """Warn if the base set contains all items."""
+        if self._has_all_items(features):
+            yield "the base set contains all items to evaluate: its statistics leak information about the test set"
+
+    @cached_property
+    def base_set(self) -> Features:
+        """Return the features of the base set."""
+        base: Features = self.content("base")
+        return base
+
+    @property
+    def base_items(self) -> pa.Array | pa.ChunkedArray:
+        """Return the items of the base set."""
+        return self.base_set.table.column("item")
+
+    def _has_all_items(self, features: Features) -> bool:
+        """Return whether all items of the features are in the base set."""
+        return bool(pc.all(pc.is_in(features.table.column("item"), value_set=self.base_items)).as_py())
 
     @cached_property
     def mean(self) -> FloatArray:
         """Return the mean of the base set, [d]."""
-        mean: FloatArray = self._base.array.astype(np.float64).mean(0)
+        mean: FloatArray = self.base_set.array.astype(np.float64).mean(0)
         return mean
 
     @cached_property
     def std(self) -> FloatArray:
         """Return the standard deviation of the base set, [d]."""
-        std: FloatArray = self._base.array.astype(np.float64).std(0)
+        std: FloatArray = self.base_set.array.astype(np.float64).std(0)
         return std
-
-    @property
-    def _file(self) -> Path:
-        assert isinstance(self.base, Path)
-        return self.base if self.base.exists() else self.base.with_name(self.base.name.partition("@")[0])
-
-    @cached_property
-    def _base(self) -> Features:
-        if isinstance(self.base, Features):
-            return self.base
-        base = Features.read(self._file)
-        prefix = "" if self._file == self.base else self.base.name.partition("@")[2]
-        if not base.digest.startswith(prefix):
-            raise Mismatch(f"transform '{self.name}': {self._file} has the digest {base.digest}, not {prefix}...")
-        return base
 
 
 @dataclass(frozen=True)
-class Center(_OnBase):
+class Center(OnBase):
     """x - mean of a base set, as in SimpleShot's CL2N (Wang et al. 2019)."""
 
     about = "subtract the mean of a base set"
@@ -117,11 +119,11 @@ class Center(_OnBase):
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Subtract the mean of each channel; for maps, at every location."""
-        return values - _per_channel(self.mean, values)
+        return values - per_channel(self.mean, values)
 
 
 @dataclass(frozen=True)
-class Standardize(_OnBase):
+class Standardize(OnBase):
     """(x - mean) / std of a base set; a dimension that is constant there is only centered."""
 
     about = "subtract the mean of a base set and divide by its standard deviation"
@@ -130,7 +132,7 @@ class Standardize(_OnBase):
     def apply(self, values: FloatArray) -> FloatArray:
         """Standardize each channel."""
         std = np.where(self.std > 0, self.std, 1.0)
-        return (values - _per_channel(self.mean, values)) / _per_channel(std, values)
+        return (values - per_channel(self.mean, values)) / per_channel(std, values)
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,11 @@ transforms: Registry[Transform] = Registry(
         "power": "shotproof.features.transforms:Power",
         "project": "shotproof.features.transforms:Project",
         "pool": "shotproof.features.transforms:Pool",
+        "wccn": "shotproof.features.nuisance_transforms:Wccn",
+        "nap": "shotproof.features.nuisance_transforms:Nap",
+        "leace": "shotproof.features.nuisance_transforms:Leace",
+        "center-contexts": "shotproof.features.nuisance_transforms:CenterContexts",
+        "fitted": "shotproof.features.map_transforms:Fitted",
     },
 )
 
@@ -258,31 +265,69 @@ def transform(features: Features, steps: Step | Iterable[Step]) -> Features:
         >>> unit.name, unit.array.tolist()
         ('mine > l2', [[0.6000000238418579, 0.800000011920929]])
     """
+    earlier: dict[str, Transform] = {}
     for step in [steps] if isinstance(steps, str | Mapping | Transform) else steps:
-        prepared = transforms.make(step)
-        prepared.prepare(features)
-        features = _apply(features, prepared)
+        prepared, transformed = apply_step(features, step, earlier)
+        for remark in prepared.remarks(features):
+            warnings.warn(f"transform '{prepared.name}': {remark}", UserWarning, stacklevel=3)
+        features = transformed
     return features
 
 
-def _apply(features: Features, step: Transform) -> Features:
+def apply_step(features: Features, step: Step, earlier: dict[str, Transform]) -> tuple[Transform, Features]:
+    """Apply one step without remarks.
+
+    Args:
+        features: vectors or maps
+        step: the step
+        earlier: steps that the features went through, by their spellings, to which the step is added
+
+    Returns:
+        The step as it was applied, and the new features.
+    """
+    prepared = transforms.make(step).after(features, earlier)
+    prepared.prepare(features)
+    earlier[prepared.spelling] = prepared
+    return prepared, _apply(features, prepared)
+
+
+def in_blocks(features: Features, change: Callable[[FloatArray, slice], FloatArray]) -> npt.NDArray[Any]:
+    """Transform the values of features block by block, so that not all are in memory in float64.
+
+    Args:
+        features: vectors or maps
+        change: changes the values of some rows, [b, d] or [b, d, h, w], given these and the rows
+
+    Returns:
+        The new values, in float32 for vectors, in float16 for maps.
+    """
     values = features.array if features.shape is None else features.maps
-    if not len(values):
-        raise InputError(f"the features '{features.name}' have no items for transform '{step}'")
-    rows = max(1, BLOCK_VALUES // max(1, values[:1].size))
+    size = max(1, BLOCK_VALUES // max(1, values[:1].size))
     kind = np.float32 if features.shape is None else np.float16
+    starts = range(0, len(values), size)
     blocks = [
-        step.apply(values[start : start + rows].astype(np.float64)).astype(kind)
-        for start in range(0, len(values), rows)
+        change(values[rows].astype(np.float64), rows).astype(kind)
+        for rows in (slice(start, min(start + size, len(values))) for start in starts)
     ]
+    return np.concatenate(blocks)
+
+
+def dimensions(features: Features) -> int:
+    """Return the number of dimensions of vectors, or of the channels of maps."""
+    return int(features.array.shape[1] if features.shape is None else features.shape[0])
+
+
+def per_channel(row: FloatArray, values: FloatArray) -> FloatArray:
+    """Reshape numbers per channel, [d] or [n, d], so that they broadcast to vectors [n, d] or maps [n, d, h, w]."""
+    return row.reshape(*row.shape[:-1] or [1], -1, *[1] * (values.ndim - 2))
+
+
+def _apply(features: Features, step: Transform) -> Features:
+    if not len(features):
+        raise InputError(f"the features '{features.name}' have no items for transform '{step}'")
     record = replace(
         features.record,
         transforms=(*features.record.transforms, Maker.of(step)),
         sources={**features.record.sources, "features": Source(features.digest, features.name)},
     )
-    return Features.from_array(features.table.column("item").to_pylist(), np.concatenate(blocks), record=record)
-
-
-def _per_channel(row: FloatArray, values: FloatArray) -> FloatArray:
-    """Reshape one number per channel so that it broadcasts to vectors or maps."""
-    return row.reshape(1, -1, *[1] * (values.ndim - 2))
+    return Features.from_array(features.table.column("item").to_pylist(), step.apply_to(features), record=record)

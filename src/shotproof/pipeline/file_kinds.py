@@ -20,6 +20,7 @@ _CLASSES = {
     "catalog": "catalog.catalog:Catalog",
     "attributes": "attributes.attributes:Attributes",
     "similarity": "analysis.similarity:Similarity",
+    "fitted map": "features.fitted_map:FittedMap",
 }
 # Identify the kind of files without metadata, written by users' own scripts.
 _COLUMNS = {
@@ -29,6 +30,7 @@ _COLUMNS = {
     "catalog": {"item", "path", "label"},
     "attributes": {"item", "attributes"},
     "similarity": {"item", "m_ce", "m_te"},
+    "fitted map": {"scale", "offset", "directions", "images"},
 }
 
 

@@ -17,6 +17,7 @@ from shotproof.core.storage.parts import table_name
 from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Trust
 from shotproof.features.features import Features
+from shotproof.features.fitted_map import FittedMap
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.file_kinds import holds_files, kind_of, read_kind
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from shotproof.pipeline.study import Part, Study
 
 Readable = Union[
-    Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Card, Bundle, "Study"
+    Catalog, Attributes, Features, TaskSet, Results, Similarity, FittedMap, Experiment, "Model", Card, Bundle, "Study"
 ]
 
 MODEL_SUFFIXES = (".model", ".safetensors")
@@ -60,13 +61,13 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     """Read a file of any kind, or a run folder.
 
     Args:
-        path: catalog, attributes, features, tasks, results or similarity file, experiment (.toml), model (.model or
-            .safetensors), robustness card (.json), bundle (.zip), or folder
+        path: catalog, attributes, features, tasks, results, similarity or fitted map file, experiment (.toml), model
+            (.model or .safetensors), robustness card (.json), bundle (.zip), or folder
         trust: for an experiment or a folder, whether code that it names may be imported
 
     Returns:
-        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment`, `Model`, `Card` or
-        `Bundle`; for a folder, the `Study` of its run.
+        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `FittedMap`, `Experiment`, `Model`,
+        `Card` or `Bundle`; for a folder, the `Study` of its run.
 
     Raises:
         InputError: the file does not exist, or is of no known kind.
