@@ -17,6 +17,7 @@ from shotproof.analysis.make_card import make_card as make_card_of
 from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed
+from shotproof.features.nuisance_transforms import Nap
 from tests.chat_servers import chat_server
 from tests.drawn_cards import make_card
 from tests.fuzzing.listings import write_listed
@@ -135,6 +136,7 @@ def _images(folder: Path) -> None:
     features.write(folder / "features.parts")
     for kind in ("zip", "tar"):
         shutil.make_archive(str(folder / "images"), kind, folder / "images")
+    Nap(base=features, catalog=catalog, directions=2).map.write(folder / "map.parquet")
     shape: dict[str, Any] = {"split": "test", "way": 2, "shot": 1, "query": 2, "tasks": 4}
     random = sp.sample(catalog, "random", **shape)
     random.write(folder / "tasks.parquet")

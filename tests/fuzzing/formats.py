@@ -130,6 +130,10 @@ def _in(*names: str) -> dict[str, Command]:
 
 
 _TABLE = either(tables.changed_table)
+_NAP = (
+    "nap(base='features.parquet', catalog='catalog.parquet', by='words', attributes='attributes.parquet', directions=1)"
+)
+_CENTERED = "center-contexts(base='features.parquet', catalog='catalog.parquet')"
 _OF_CATALOG = (
     "encode",
     "detect",
@@ -160,7 +164,11 @@ FORMATS: dict[str, Format] = {
         changed_toml("mapping", "min_audible", "gain", "dial", "embedding"),
         {"run": ("run", "sounding.toml", *ALONE)},
     ),
-    "catalog": Format(CATALOG, _TABLE, {**_in(*_OF_CATALOG), "sp.read": reading(CATALOG)}),
+    "catalog": Format(
+        CATALOG,
+        _TABLE,
+        {**_in(*_OF_CATALOG), "evaluate centered": (*EVALUATE, "-t", _CENTERED), "sp.read": reading(CATALOG)},
+    ),
     "catalog of sounds": Format("sounds.parquet", either(tables.changed_table, tables.with_paths), {"mix": MIX}),
     "catalog of recipes": Format(
         "recipes/catalog.parquet",
@@ -177,6 +185,7 @@ FORMATS: dict[str, Format] = {
         _TABLE,
         {
             **_in("sample fewstab", "verify", "report", "explain", "detect stats"),
+            "evaluate projected": (*EVALUATE, "-t", _NAP),
             "sp.read": reading("attributes.parquet"),
         },
     ),
@@ -198,7 +207,17 @@ FORMATS: dict[str, Format] = {
             "encode": (*ENCODE, "--encoder", "file:features.parquet"),
             "verify": (*VERIFY, "features.parquet"),
             "evaluate centered": (*EVALUATE, "-t", "center(base='features.parquet')"),
+            "evaluate projected": (*EVALUATE, "-t", _NAP),
             "sp.read": reading("features.parquet"),
+        },
+    ),
+    "fitted map": Format(
+        "map.parquet",
+        _TABLE,
+        {
+            "evaluate": (*EVALUATE, "-t", "fitted(file='map.parquet')"),
+            "show": ("show", "map.parquet"),
+            "sp.read": reading("map.parquet"),
         },
     ),
     **{
