@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.changes.change import changes
 from shotproof.core.errors import InsufficientData, UnreadableItem
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.study import run
@@ -184,6 +186,43 @@ def test_what_cannot_be_is_refused_before_anything_is_cut(
     assert_refused(write_experiment(data, EXPERIMENT, *changes), message)
 
 
+WITHOUT_SECTION = ('[masks]\nmasks = "pictures/masks"\n', "")
+ONLY_MASKED = f"""samplers = [
+  {{ name = "shift", support_where = "{HAS_MASK}", query_where = "{HAS_MASK}", shifted = false }},
+  {{ name = "changed", change = "mixed-random", like = "shift" }},
+]"""
+
+
+def test_masks_that_a_catalog_gets_loses_or_exchanges_are_noticed(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path / "pictures", items=8)
+    file = write_experiment(tmp_path, EXPERIMENT, WITHOUT_SECTION, ('samplers = ["random"]', ONLY_MASKED))
+
+    def items_used(edits: dict[str, str | None]) -> set[str]:
+        """Items and plates of the tasks after the masks of some items were edited, which leaves the digest as it is."""
+        masks = [edits.get(row["item"], row["mask"]) for row in catalog.table.to_pylist()]
+        index = catalog.table.column_names.index("mask")
+        edited = Catalog(catalog.table.set_column(index, "mask", pa.array(masks, pa.string())), catalog.root)
+        assert edited.digest == catalog.digest
+        edited.write(tmp_path / "catalog.parquet")
+        study = run(file)
+        assert [bool(mask) for mask in study.catalog.table["mask"].to_pylist()] == [bool(mask) for mask in masks]
+        assert run(file).made == []
+        _, changed = study.tasks
+        spellings = changed.changes("query")
+        assert spellings is not None
+        plates = {str(changes.make(text).plate) for text in spellings.to_pylist()}  # type: ignore[attr-defined]
+        sides = (row[side] for row in changed.table.to_pylist() for side in ("support", "query"))
+        return plates.union(*sides)
+
+    before = items_used({})
+    lost = sorted(before)[:3]
+    assert not items_used(dict.fromkeys(lost)) & set(lost)
+    assert items_used({}) == before
+    Image.new("L", (64, 48), 0).save(tmp_path / "pictures" / "masks" / "other.png")
+    with pytest.raises(UnreadableItem, match=r"other\.png is empty"):
+        items_used({lost[0]: "masks/other.png"})
+
+
 def test_bad_masks_of_a_catalog_are_named_or_left_out_if_backgrounds_are_shown(tmp_path: Path) -> None:
     catalog = draw_masked(tmp_path / "pictures", items=4)
     catalog.write(tmp_path / "catalog.parquet")
@@ -191,11 +230,10 @@ def test_bad_masks_of_a_catalog_are_named_or_left_out_if_backgrounds_are_shown(t
     with Image.open(mask) as image:
         empty = Image.new("L", image.size)
     empty.save(mask)
-    without_section = ('[masks]\nmasks = "pictures/masks"\n', "")
     with pytest.raises(UnreadableItem, match=r"1 mask of 16 images cannot be used: mask .*0-3\.png is empty"):
-        run(write_experiment(tmp_path, EXPERIMENT, without_section, ('samplers = ["random"]', CHANGED)))
+        run(write_experiment(tmp_path, EXPERIMENT, WITHOUT_SECTION, ('samplers = ["random"]', CHANGED)))
     skip = ("[features]", '[features]\non_error = "skip"')
-    file = write_experiment(tmp_path, EXPERIMENT, without_section, skip, ('samplers = ["random"]', CHANGED))
+    file = write_experiment(tmp_path, EXPERIMENT, WITHOUT_SECTION, skip, ('samplers = ["random"]', CHANGED))
     study = run(file)
     assert len(study.catalog) == 15
     assert not any("0-3.png" in str(tasks.table.to_pylist()) for tasks in study.tasks)

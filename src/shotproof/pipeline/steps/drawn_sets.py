@@ -14,7 +14,7 @@ from shotproof.features.features import Features
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_file import TuneOn
-from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, layer_stamps
 from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -101,7 +101,7 @@ class DrawnSets:
         tasks: TaskSet | None = self.steps.step(
             TaskSet,
             name,
-            [self.catalog, *data.values(), file_stamps(sampler)],
+            [self.catalog, *layer_stamps(self.catalog), *data.values(), file_stamps(sampler)],
             [str(sampler), shape, draw.split, sorted(data)],
             make,
         )

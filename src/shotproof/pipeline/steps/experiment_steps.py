@@ -55,7 +55,7 @@ from shotproof.pipeline.masks_section import with_all_images
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
 from shotproof.pipeline.steps.reporting_runtime import ReportingRuntime
-from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, stamp
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, layer_stamps, stamp
 from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -241,7 +241,8 @@ class ExperimentSteps:
     def _write_catalog(self, catalog: Catalog) -> Catalog:
         """Write the catalog, and return it as read from its file."""
         parameters = [catalog.record.name, catalog.record.to_meta()]
-        written: Catalog | None = self.steps.step(Catalog, "catalog.parquet", [catalog], parameters, lambda: catalog)
+        inputs = [catalog, catalog.stamp, *layer_stamps(catalog)]
+        written: Catalog | None = self.steps.step(Catalog, "catalog.parquet", inputs, parameters, lambda: catalog)
         return catalog if written is None else written.with_stamp_of(catalog)
 
     def _check_catalog(self, models: dict[str, Model]) -> Catalog:
@@ -451,7 +452,8 @@ class ExperimentSteps:
             return catalog
         keep = pc.invert(pc.is_in(catalog.table.column("item"), value_set=pa.array(skipped)))
         readable = Catalog(catalog.table.filter(keep), catalog.root, catalog.record)
-        written = self.steps.step(Catalog, "catalog-readable.parquet", [catalog, skipped], None, lambda: readable)
+        inputs = [catalog, catalog.stamp, *layer_stamps(catalog), skipped]
+        written = self.steps.step(Catalog, "catalog-readable.parquet", inputs, None, lambda: readable)
         return readable if written is None else written
 
     def _drop_bad_masks(self, catalog: Catalog) -> Catalog:
@@ -467,7 +469,7 @@ class ExperimentSteps:
         written = self.steps.step(
             Catalog,
             "catalog-masks.parquet",
-            [catalog, catalog.stamp],
+            [catalog, catalog.stamp, *layer_stamps(catalog)],
             on_error,
             lambda: with_usable_masks(catalog, on_error),
         )

@@ -16,6 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import MASK, MIXTURE_COLUMNS, Catalog
 from shotproof.comparison.numbers import seconds
 from shotproof.core.errors import InputError, ShotproofError, WriteFailed
 from shotproof.core.nouns import counted
@@ -381,6 +385,18 @@ def stamp(path: Path) -> list[int]:
     except OSError:
         return [-1, -1]  # a missing file is reported where it is needed
     return [status.size, status.modified or 0]
+
+
+def layer_stamps(catalog: Catalog) -> list[str]:
+    """Return a digest of which items have a mask, or the parts of a mixture; empty if all of them or none have.
+
+    The catalog's digest leaves columns of paths out, and tasks whose backgrounds change depend on it.
+    """
+    names = [name for name in (MASK, *MIXTURE_COLUMNS) if name in catalog.path_columns]
+    columns = [pc.not_equal(pc.fill_null(catalog.table.column(name), ""), "").to_numpy() for name in names]
+    if all(is_filled.all() for is_filled in columns):
+        return []
+    return [hashlib.sha256(np.packbits(columns).tobytes()).hexdigest()[:32]]
 
 
 def file_stamps(component: Component) -> list[Any]:
