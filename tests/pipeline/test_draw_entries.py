@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shotproof.core.errors import InputError, UnknownName
-from shotproof.pipeline.draw_entries import Draw, changed_draws, require_no_change, with_reference
+from shotproof.pipeline.draw_entries import Draw, changed_draws, with_reference
 from shotproof.tasks.sampler import samplers
 
 
@@ -83,14 +83,3 @@ def test_tasks_that_there_are_not_are_refused() -> None:
         changed_draws(["blurr"], "query", None, draws("random"))
     (found,) = changed_draws(["blur"], "query", "hardest", draws("random", "hardest(effort='high')"))
     assert found.like == "hardest(effort='high')"
-
-
-@pytest.mark.parametrize("spelling", ["random", "hardest(effort='high')", "no-such-name", 3, None])
-def test_only_names_of_changes_are_taken_for_changes(spelling: object) -> None:
-    require_no_change(spelling)
-
-
-def test_the_name_of_a_change_says_which_sampler_applies_it() -> None:
-    message = r"""unknown sampler 'blur': it is a change, "changed\(change='blur\(severity=5\)'\)"$"""
-    with pytest.raises(InputError, match=message):
-        require_no_change("blur(severity=5)")

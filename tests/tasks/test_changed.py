@@ -17,7 +17,7 @@ from scipy import stats
 from shotproof.catalog.catalog import MASK, Catalog
 from shotproof.catalog.changed_catalog import with_changes
 from shotproof.changes.change import BackgroundChange, changes
-from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.errors import InputError, InsufficientData, Mismatch, UnknownName
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
@@ -88,6 +88,24 @@ def shown(tasks: TaskSet, side: str = "query") -> Iterator[Shown]:
                 change = changes.make(spelling)
                 assert isinstance(change, BackgroundChange)
                 yield Shown(item, row["label"], labels, support, str(change.plate))
+
+
+@pytest.mark.parametrize(
+    ("spec", "spelling"),
+    [
+        ("blur", "blur"),
+        ("blur(severity=5)", "blur(severity=5)"),
+        ({"name": "blur", "severity": 5}, "blur"),
+        ({"name": "mixed-rival(seed=2)"}, "mixed-rival"),
+    ],
+)
+def test_the_name_of_a_change_says_which_sampler_applies_it(spec: Any, spelling: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        samplers.make(spec)
+    name = spelling.partition("(")[0]
+    assert str(caught.value) == f"unknown sampler '{name}': it is a change, \"changed(change='{spelling}')\""
+    with pytest.raises(UnknownName, match=r"unknown sampler 'blurred' \(known: "):
+        samplers.make("blurred")
 
 
 @pytest.mark.parametrize("change", ["blur(severity=2)", "only-background", *MIXED])
@@ -331,7 +349,7 @@ def test_a_change_of_changed_tasks_is_refused(first: str, then: str) -> None:
 
 
 def test_the_plate_is_not_for_users_to_choose() -> None:
-    with pytest.raises(InputError, match="the sampler chooses the plate of each item: leave plate out"):
+    with pytest.raises(InputError, match="the sampler chooses .*: leave plate out"):
         Changed(change="mixed-same(plate='class0/1.png')")
 
 
@@ -475,7 +493,7 @@ def test_items_without_a_mask_are_counted_and_named() -> None:
     catalog = catalog_of(classes=3, without=without)
     like = sample(catalog, "random", way=3, shot=4, query=4, tasks=4)
     for change in ("only-background", "mixed-same"):
-        with pytest.raises(InputError, match=rf"change '{change}': 3 items of the tasks have no mask .*e\.g\. 'class"):
+        with pytest.raises(InputError, match=rf"change '{change}': 3 items .* no mask .*e\.g\. 'class"):
             changed(catalog, like, change, side="both")
     unchanged = changed(catalog, like, "blur")
     assert len(unchanged) == 4

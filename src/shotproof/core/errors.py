@@ -52,8 +52,8 @@ class InputError(ShotproofError, ValueError):
 class UnknownName(InputError):
     """Name that is not registered."""
 
-    def __init__(self, kind: str, name: str, known_names: Iterable[str]) -> None:
-        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known_names)}")
+    def __init__(self, kind: str, name: str, known_names: Iterable[str], hint: str = "") -> None:
+        super().__init__(f"unknown {kind} '{name}'{hint or did_you_mean(name, known_names)}")
 
 
 class MissingExtra(InputError):

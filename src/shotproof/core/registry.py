@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
@@ -42,8 +42,19 @@ class Registry(Generic[T]):
         "hardest(effort='high')"
     """
 
-    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, builtin: Mapping[str, str], hint: Callable[[str, str], str] = lambda name, spelling: ""
+    ) -> None:
+        """Register the built-in components.
+
+        Args:
+            kind: what a component is called, e.g. `sampler`
+            builtin: import paths of classes, by name
+            hint: returns the end of the message about an unknown name, given also its full spelling; if it is empty,
+                the closest name is suggested
+        """
         self.kind = kind
+        self._hint = hint
         self._builtin = {**builtin, **declared.get(kind, {})}
         self._added: dict[str, type[T]] = dict(_received.get(kind, {}))
         registries[kind] = self
@@ -104,7 +115,7 @@ class Registry(Generic[T]):
             )
             loaded: type[T] = plugins[name].load()
             return loaded
-        raise UnknownName(self.kind, name, self.names())
+        raise UnknownName(self.kind, name, self.names(), self._hint(name, spelling or name))
 
     def make(self, spec: str | Mapping[str, Any] | T | type[T], **options: Any) -> T:
         """Build a component.

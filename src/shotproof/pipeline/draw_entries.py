@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from shotproof.changes.change import Change, changes
 from shotproof.core.errors import InputError, did_you_mean, error_prefix
@@ -19,7 +19,7 @@ from shotproof.features.encoder import Encoder
 from shotproof.pipeline.method_uses import encoder_named
 from shotproof.results.applied_change import SWAPS, AppliedChange, pasted_reference
 from shotproof.tasks.changed import Changed, Side
-from shotproof.tasks.sampler import Sampler, samplers
+from shotproof.tasks.sampler import Sampler
 
 
 @dataclass(frozen=True)
@@ -164,25 +164,6 @@ def changed_draws(spellings: Sequence[str | Change], side: Side, of: str | None,
             for reference in references
         ]
     return list(dict.fromkeys(draws))
-
-
-def require_no_change(spelling: Any) -> None:
-    """Raise InputError if the name of a change is given in place of a sampler, with the sampler that applies it.
-
-    Args:
-        spelling: spelling of a sampler; anything else is checked elsewhere
-
-    Example:
-        >>> require_no_change("blur(severity=5)")
-        Traceback (most recent call last):
-        ...
-        shotproof.core.errors.InputError: unknown sampler 'blur': it is a change, "changed(change='blur(severity=5)')"
-    """
-    if not isinstance(spelling, str):
-        return
-    name = spelling.partition("(")[0].strip()
-    if name in changes and name not in samplers:
-        raise InputError(f"unknown sampler '{name}': it is a change, \"changed(change={spelling!r})\"")
 
 
 def _check_data(draw: Draw, sets: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from shotproof.core.storage.whole_files import write_text
 from shotproof.core.trust import require_trust
 from shotproof.features.encoder import Encoder
 from shotproof.features.transforms import Transform
-from shotproof.pipeline.draw_entries import Design, Draw, require_no_change
+from shotproof.pipeline.draw_entries import Design, Draw
 from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.mix_section import Mixing
@@ -128,9 +128,6 @@ class TasksSection(Design):
             common = {option.name: table[option.name] for option in Design.options() if option.name in table}
             entries = [{"name": entry} if isinstance(entry, str) else entry for entry in table["samplers"]]
             entries = [{**common, **entry} if isinstance(entry, Mapping) else entry for entry in entries]
-            with error_prefix(f"{place}, samplers: "):
-                for entry in entries:
-                    require_no_change(entry.get("name") if isinstance(entry, Mapping) else None)
             table = {**table, "samplers": entries}
         return super().read(table, place)
 

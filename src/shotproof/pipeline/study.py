@@ -43,7 +43,7 @@ from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import error_location
 from shotproof.pipeline.cure import CureOptions, cure_inputs, experiment_of, write_cure
-from shotproof.pipeline.draw_entries import Draw, changed_draws, require_no_change, with_reference
+from shotproof.pipeline.draw_entries import Draw, changed_draws, with_reference
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.read import read_inputs
@@ -783,6 +783,5 @@ def _build_draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, An
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
     entry_values = {option.name: table.pop(option.name) for option in Draw.entry_options() if option.name in table}
     is_sampler = isinstance(table.get("name"), Sampler)
-    require_no_change(table.get("name"))
     sampler = table["name"] if is_sampler else samplers.make(entry if isinstance(entry, str) else table)
     return Draw(sampler=sampler, **{**shape, **entry_values})

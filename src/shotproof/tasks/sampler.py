@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.changes.change import changes
 from shotproof.core import limits
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.options import Component
@@ -231,6 +232,14 @@ class BoundSampler(ABC, Generic[SamplerType]):
         return {}
 
 
+def _hint_at_change(name: str, spelling: str) -> str:
+    """Say which sampler applies a change, if a change is named in place of a sampler."""
+    if name not in changes:
+        return ""
+    change = name if spelling.startswith("{") else spelling.strip()
+    return f": it is a change, \"changed(change={change!r})\""
+
+
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
@@ -253,6 +262,7 @@ samplers: Registry[Sampler] = Registry(
         "shift": "shotproof.tasks.shift:Shift",
     },
 )
+    hint=_hint_at_change,
 
 
 def sample(
