@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from shotproof.core.options import option as option
     from shotproof.core.runtime.runtime import Runtime as Runtime
     from shotproof.core.runtime.runtime import runtime as runtime
+    from shotproof.cures.remedy import Remedy as Remedy
+    from shotproof.cures.remedy import remedies as remedies
     from shotproof.evaluation.evaluate import evaluate as evaluate
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encoders as encoders
@@ -125,6 +127,7 @@ HOMES = {
     "methods": "learners.method",
     "backbones": "models.backbone",
     "objectives": "models.objective",
+    "remedies": "cures.remedy",
     # base classes of components, and their options
     "Layout": "catalog.layout",
     "Detector": "attributes.detector",
@@ -136,6 +139,7 @@ HOMES = {
     "Adaptation": "learners.adaptation.adaptation",
     "Backbone": "models.backbone",
     "Objective": "models.objective",
+    "Remedy": "cures.remedy",
     "option": "core.options",
     # runtime and errors
     "Runtime": "core.runtime.runtime",

@@ -59,6 +59,11 @@ class Registry(Generic[T]):
         self._added: dict[str, type[T]] = dict(_received.get(kind, {}))
         registries[kind] = self
 
+    @property
+    def plural(self) -> str:
+        """Return the plural of the kind: `samplers`, `remedies`."""
+        return f"{self.kind.removesuffix('y')}ies" if self.kind.endswith("y") else f"{self.kind}s"
+
     def for_users(self) -> Self:
         """Return a view of the registry for users, which trusts the arguments of `make` as typed."""
         view = copy.copy(self)
@@ -214,10 +219,10 @@ class Registry(Generic[T]):
         return sorted({*super().__dir__(), *(path.partition(":")[2] for path in self._builtin.values())})
 
     def __repr__(self) -> str:
-        return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
+        return f"<{len(self)} {self.plural}: {', '.join(self)}>"
 
     def _plugins(self) -> dict[str, EntryPoint]:
-        return _entry_points(f"shotproof.{self.kind}s", tuple(sys.path))
+        return _entry_points(f"shotproof.{self.plural}", tuple(sys.path))
 
 
 @cache

@@ -145,7 +145,9 @@ class Cure:
                 raise InputError(f'expected a cure, with "kind": "{KIND}"')
             if content.get("format") != FORMAT:
                 version = content.get("format")
-                raise InputError(f"format: expected {FORMAT}, found {version!r}: written by another version of Shotproof")
+                raise InputError(
+                    f"format: expected {FORMAT}, found {version!r}: written by another version of Shotproof"
+                )
             values = {key: value for key, value in content.items() if key not in ("kind", "format", "treatments")}
             cure: Self = typed(values, cls, strict=True)
             return cure

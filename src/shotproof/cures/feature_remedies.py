@@ -45,7 +45,7 @@ class WccnRemedy(Remedy):
 class _NuisanceRemedy(Remedy):
     """Remedy that removes what differs within classes by contexts, words or changes."""
 
-    by: Literal["contexts", "words", "changes"] = option("words", "what should not matter")
+    by: Literal["contexts", "words", "changes"] = option(help="what should not matter")
 
     def require(self, material: Material) -> dict[str, Any]:
         """Return the data that tells what should not matter, or say why there is none."""

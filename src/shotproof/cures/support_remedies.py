@@ -30,9 +30,8 @@ class SupportsRemedy(Remedy):
     family = "supports"
 
     choose: Literal["spread", "typical", "easy"] = option(
-        "spread",
-        "spread: cover contexts or words evenly; typical: near the mean of the class; easy: the set that classifies "
-        "the other labeled items best",
+        help="spread: cover contexts or words evenly; typical: near the mean of the class; easy: the set that "
+        "classifies the other labeled items best",
     )
 
     def treatments(self, material: Material) -> list[Treatment]:

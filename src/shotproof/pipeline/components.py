@@ -16,6 +16,7 @@ def all_registries() -> dict[str, Registry[Any]]:
     from shotproof.attributes.detector import detectors
     from shotproof.catalog.layout import layouts
     from shotproof.changes.change import changes
+    from shotproof.cures.remedy import remedies
     from shotproof.features.encoder import encoders
     from shotproof.features.transforms import transforms
     from shotproof.learners.method import methods
@@ -26,14 +27,14 @@ def all_registries() -> dict[str, Registry[Any]]:
     from shotproof.tasks.sampler import samplers
 
     registries: list[Registry[Any]] = [layouts, cutters, detectors, encoders, transforms, samplers, changes, methods]
-    registries += [objectives, backbones, augmentations]
-    return {f"{registry.kind}s": registry for registry in registries}
+    registries += [objectives, backbones, augmentations, remedies]
+    return {registry.plural: registry for registry in registries}
 
 
 def registry_of(kind: str) -> Registry[Any]:
     """Return the registry of a kind, given in the plural or the singular."""
     registries = all_registries()
-    plural = kind if kind in registries else f"{kind}s"
+    plural = next((name for name, registry in registries.items() if kind in (name, registry.kind)), kind)
     if plural not in registries:
         raise UnknownName("kind", kind, [*registries, "recipes"])
     return registries[plural]

@@ -29,14 +29,15 @@ from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts, part_c
 from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.cures.effects import is_judged
 from shotproof.cures.feature_remedies import apply_steps
-from shotproof.cures.remedy import DEFAULT_REMEDIES, Material, Remedy, has_items, remedies
-from shotproof.cures.search import TASKS_TO_CHANGE, TASKS_TO_CHOOSE, Log, Plan, find_cure
+from shotproof.cures.remedy import Material, has_items
+from shotproof.cures.search import TASKS_TO_CHANGE, Log, Plan, find_cure
 from shotproof.cures.stage import draw_stage, stage_at_hand
 from shotproof.features.encoder import Encoder, encode
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
 from shotproof.features.transforms import Transform
 from shotproof.learners.method import Method
+from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.experiment_steps import read_catalog
 from shotproof.pipeline.steps.steps import Steps
@@ -53,49 +54,10 @@ ITEMS_TO_CHANGE = 700  # items of the classes to fit on that are changed
 PLATES_PER_ITEM = 3
 
 
-@dataclass(frozen=True)
-class CureOptions:
-    """Options of a search for a cure.
-
-    method, encoder: classifier to treat; None is the first
-    shot: shots of the tasks; None is the most
-    remedies: remedies to try, or families of them; empty means all
-    tasks: number of tasks of each set to choose on
-    level: confidence level
-    seed: seed of the division of classes
-    """
-
-    method: str | None = None
-    encoder: str | None = None
-    shot: int | None = None
-    remedies: tuple[str | Remedy, ...] = ()
-    tasks: int = TASKS_TO_CHOOSE
-    level: float = 0.95
-    seed: int = 0
-
-    def chosen_remedies(self) -> list[Remedy]:
-        """Return the remedies to try.
-
-        Raises:
-            UnknownName: there is no remedy and no family of this name.
-        """
-        every = [remedies.make(spelling) for spelling in DEFAULT_REMEDIES]
-        if not self.remedies:
-            return every
-        chosen: list[Remedy] = []
-        for entry in self.remedies:
-            same_family = [remedy for remedy in every if remedy.family == entry]
-            same_name = [remedy for remedy in every if remedy.name == entry]
-            if isinstance(entry, str) and not same_family and "(" not in entry and entry not in remedies:
-                raise UnknownName("remedy or family", entry, [*remedies, *(remedy.family for remedy in every)])
-            chosen += same_family or same_name or [remedies.make(entry)]
-        return list(dict.fromkeys(chosen))
-
-
 def cure_inputs(
     inputs: Inputs,
     experiment: Experiment | None,
-    options: CureOptions,
+    section: CureSection,
     log: Log = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Cure:
@@ -104,7 +66,7 @@ def cure_inputs(
     Args:
         inputs: results with their task sets, catalogs, features and attributes
         experiment: experiment that the study ran, if known: it has the rest of the data, and the encoder
-        options: classifier, remedies and sizes
+        section: classifier, remedies and sizes
         log: called with one line per step
         runtime: runtime settings
 
@@ -112,10 +74,10 @@ def cure_inputs(
         InputError: the study has no such classifier, or the classifier cannot be treated.
         InsufficientData: there are fewer classes than a fair confirmation needs, or nothing measures reliance.
     """
-    chosen_remedies = options.chosen_remedies()
+    chosen_remedies = section.chosen_remedies()
     sets = evaluated_sets(inputs.results)
-    design, design_sets = _choose_design(sets, options.shot)
-    encoder, method = _choose_classifier(design_sets, inputs, options)
+    design, design_sets = _choose_design(sets, section.shot)
+    encoder, method = _choose_classifier(design_sets, inputs, section)
     originals = [_task_set(evaluated, inputs) for evaluated in design_sets if evaluated.origin.sampler != PLACEBO]
     catalog = inputs.catalog(design.catalog)
     features = _features(encoder, design_sets, inputs)
@@ -123,14 +85,14 @@ def cure_inputs(
     all_items = gathering.all_items(catalog)
     features = gathering.with_items(features, all_items)
     all_items = all_items.filter(pc.is_in(all_items.item_column, value_set=features.table.column("item")))
-    parts = part_classes(all_items, design.split if len(all_items.splits) > 1 else None, design.way or 5, options.seed)
+    parts = part_classes(all_items, design.split if len(all_items.splits) > 1 else None, design.way or 5, section.seed)
     log(f"classes: {parts.describe()}")
     attributes = gathering.attributes(originals, parts.catalog)
     context_column = _context_column(originals, parts.catalog)
     has_changes = any(tasks.is_changed for tasks in originals)
     changed = None
     if has_changes and gathering.encoder is not None:
-        changed, features = gathering.changed(originals, parts, features, options)
+        changed, features = gathering.changed(originals, parts, features, section)
     further = [
         other
         for other in {other.name: other for other in inputs.features}.values()
@@ -146,7 +108,7 @@ def cure_inputs(
         context_column=context_column,
         changed=changed,
         copies=_changes_at_hand(originals, features, catalog),
-        seed=options.seed,
+        seed=section.seed,
     )
     at_hand = replace(inputs, attributes=[attributes, *inputs.attributes] if attributes else inputs.attributes)
     if parts.uses_tasks:
@@ -161,7 +123,7 @@ def cure_inputs(
             runtime=runtime,
         )
     plan = Plan(
-        replace(at_hand, tasks=originals), material, parts, confirming, chosen_remedies, options.tasks, options.level
+        replace(at_hand, tasks=originals), material, parts, confirming, chosen_remedies, section.tasks, section.level
     )
     return find_cure(plan, log, runtime)
 
@@ -235,7 +197,7 @@ class _Gathering:
         return Attributes(pa.concat_tables([attributes.table, others.table]).combine_chunks(), attributes.record)
 
     def changed(
-        self, originals: Sequence[TaskSet], parts: ClassParts, features: Features, options: CureOptions
+        self, originals: Sequence[TaskSet], parts: ClassParts, features: Features, section: CureSection
     ) -> tuple[Features | None, Features]:
         """Encode changed items of the classes to fit on, and those of tasks of the classes to choose on.
 
@@ -255,10 +217,10 @@ class _Gathering:
         unchanged = Features(
             features.table.take(pa.array(features.rows_of(pc.unique(names)))).combine_chunks(), features.record
         )
-        return join_features(unchanged, encoded), self._with_choice(originals, parts, features, options)
+        return join_features(unchanged, encoded), self._with_choice(originals, parts, features, section)
 
     def _with_choice(
-        self, originals: Sequence[TaskSet], parts: ClassParts, features: Features, options: CureOptions
+        self, originals: Sequence[TaskSet], parts: ClassParts, features: Features, section: CureSection
     ) -> Features:
         """Add the changed items of tasks of the classes to choose on."""
         choose = parts.catalog.in_split(CHOOSE)
@@ -266,8 +228,8 @@ class _Gathering:
             replace(self.inputs, tasks=originals),
             parts.catalog,
             CHOOSE,
-            tasks=options.tasks,
-            changed_tasks=min(options.tasks, TASKS_TO_CHANGE),
+            tasks=section.tasks,
+            changed_tasks=min(section.tasks, TASKS_TO_CHANGE),
             runtime=self.runtime,
         )
         variants = [Variants.of(tasks, parts.catalog) for tasks in stage.tasks if tasks.is_changed]
@@ -354,25 +316,25 @@ def _choose_design(sets: Sequence[Evaluated], shot: int | None) -> tuple[Design,
     return design, judged[design]
 
 
-def _choose_classifier(sets: Sequence[Evaluated], inputs: Inputs, options: CureOptions) -> tuple[str, Method]:
+def _choose_classifier(sets: Sequence[Evaluated], inputs: Inputs, section: CureSection) -> tuple[str, Method]:
     """Return the encoder and the method to treat."""
     classifiers = list(dict.fromkeys(classifier for evaluated in sets for classifier in evaluated.values))
     encoders = dict.fromkeys(classifier.encoder for classifier in classifiers)
     methods = dict.fromkeys(classifier.method for classifier in classifiers)
-    if options.encoder is not None and options.encoder not in encoders:
-        raise UnknownName("encoder of the results", options.encoder, encoders)
-    if options.method is not None and options.method not in methods:
-        raise UnknownName("method of the results", options.method, methods)
+    if section.encoder is not None and section.encoder not in encoders:
+        raise UnknownName("encoder of the results", section.encoder, encoders)
+    if section.method is not None and section.method not in methods:
+        raise UnknownName("method of the results", section.method, methods)
     classifier = next(
         (
             classifier
             for classifier in classifiers
-            if options.encoder in (None, classifier.encoder) and options.method in (None, classifier.method)
+            if section.encoder in (None, classifier.encoder) and section.method in (None, classifier.method)
         ),
         None,
     )
     if classifier is None:
-        raise InputError(f"method '{options.method}' was not evaluated on encoder '{options.encoder}'")
+        raise InputError(f"method '{section.method}' was not evaluated on encoder '{section.encoder}'")
     method = inputs.method(classifier.method)
     if method.evaluated_on != "features":
         raise InputError(
@@ -419,6 +381,11 @@ def _changes_at_hand(originals: Sequence[TaskSet], features: Features, catalog: 
         if variants.is_complete and has_items(features, variants.names):
             spellings.append(str(tasks.record.sampler.options["change"]))
     return [spelling for spelling in dict.fromkeys(spellings) if not spelling.startswith(("only-", "mixed-rival"))]
+
+
+def read_cure(folder: Path | None) -> Cure | None:
+    """Read the cure in the folder of a run; None if there is none."""
+    return Cure.read(folder) if folder is not None and path_exists(folder / CURE_FILE) else None
 
 
 def write_cure(cure: Cure, folder: Path) -> Cure:

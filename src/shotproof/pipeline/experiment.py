@@ -41,6 +41,9 @@ methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
 # methods = [{ name = "anil", on = "anil-5.model", shots = [5] }]  # restrict methods to models, encoders or shots
 # tune_on = { split = "val", tasks = 20 }  # its learning rate is chosen on validation tasks
 
+# [cure]                       # try remedies on a classifier after the evaluation
+# remedies = ["features", "supports"]
+
 [runtime]
 workers = 2
 
@@ -72,6 +75,7 @@ from shotproof.features.transforms import Transform
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
 from shotproof.learners.model_head import ModelHead
+from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.draw_entries import Draw, resolve_draws
 from shotproof.pipeline.experiment_file import AttributesSection, EvaluateSection, ExperimentFile, TuneOn
 from shotproof.pipeline.masks_section import Masking
@@ -101,6 +105,7 @@ class Experiment:
     models: model files, or names of pretrained backbones, to adapt
     tune_on: validation tasks for choosing learning rates; None means the rates are used as given
     allow_seen: whether tasks may contain classes that a model was trained on
+    cure: classifier and remedies of a search for a cure; None means there is none
     placebo: whether to draw placebos of task sets that are based on attributes or contexts
     intervals: as in `compare`; None means images if the data allows, and sampler
     metric: metric of statements and ranks
@@ -133,6 +138,7 @@ class Experiment:
     tune_on: TuneOn | None = None
     allow_seen: bool = False
     seed: int = 0
+    cure: CureSection | None = None
     runtime: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None
     placebo: bool = True
@@ -255,6 +261,7 @@ class Experiment:
             tune_on=evaluate.tune_on,
             allow_seen=evaluate.allow_seen,
             seed=evaluate.seed,
+            cure=file.cure,
             runtime=file.runtime.values,
             title=output.title,
             placebo=tasks.placebo,

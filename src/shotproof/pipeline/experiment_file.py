@@ -30,6 +30,7 @@ from shotproof.core.storage.whole_files import write_text
 from shotproof.core.trust import require_trust
 from shotproof.features.encoder import Encoder
 from shotproof.features.transforms import Transform
+from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.draw_entries import Design, Draw
 from shotproof.pipeline.masks_section import Masking
 from shotproof.pipeline.method_uses import MethodUse
@@ -224,6 +225,7 @@ class ExperimentFile(Section):
     features: FeaturesSection = option(FeaturesSection(), "features that methods learn from")
     tasks: TasksSection = option(TasksSection(), "task sets to draw or read")
     evaluate: EvaluateSection = option(EvaluateSection(), "methods to evaluate, and how")
+    cure: CureSection | None = option(None, "try remedies on a classifier after the evaluation")
     runtime: RuntimeSection = option(RuntimeSection(), "runtime settings, which change no result")
     output: OutputSection = option(OutputSection(), "output of the run")
 

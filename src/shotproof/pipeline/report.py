@@ -22,6 +22,7 @@ from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.plot import save_figures
 from shotproof.comparison.verdicts import verdicts
 from shotproof.core.errors import InputError
+from shotproof.cures.cure import Cure
 from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
 from shotproof.report.pages.mismatch_examples import write_explanation_page
 from shotproof.report.pages.page import write_page
@@ -46,6 +47,7 @@ def write_compared(
     figures: str | Path | None = None,
     projection: str = "pca",
     experiment: str | None = None,
+    cure: Cure | None = None,
 ) -> None:
     """Write a comparison as a page that opens offline.
 
@@ -61,6 +63,7 @@ def write_compared(
         figures: folder for the figures of the comparison, as SVG, PDF and PNG
         projection: projection that shows an iid task and its ood counterpart in two dimensions: `pca`, `tsne` or `none`
         experiment: name of the experiment file, for the suggested next steps
+        cure: adds what helps
 
     Raises:
         Mismatch: a task set has no results.
@@ -84,6 +87,7 @@ def write_compared(
         similarity=similarity,
         fooled=find_fooled(comparison, inputs),
         experiment=experiment,
+        cure=cure,
     )
     write_page(Path(path), content)
     if figures is not None:

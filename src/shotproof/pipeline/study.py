@@ -30,19 +30,21 @@ from shotproof.comparison.card import Card
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
 from shotproof.core.limits import SEED
+from shotproof.core.plain_values import plain
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.runtime.runtime import runtime as make_runtime
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_user
-from shotproof.cures.cure import Cure
+from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.cures.remedy import Remedy
 from shotproof.cures.search import TASKS_TO_CHOOSE
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import error_location
-from shotproof.pipeline.cure import CureOptions, cure_inputs, experiment_of, write_cure
+from shotproof.pipeline.cure import cure_inputs, experiment_of, read_cure, write_cure
+from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.draw_entries import Draw, changed_draws, with_reference
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
@@ -503,15 +505,32 @@ class Study:
             >>> [(row.remedy, row.settings) for row in cure.tried]
             [('preprocess', 4)]
         """
-        options = CureOptions(method, encoder, shot, tuple(remedies), tasks, level, seed)
-        with resolve(self._runtime) as runtime, trusting(self._trust):
-            experiment = self.experiment or experiment_of(self.steps.before, self._trust)
-            cure = cure_inputs(self.inputs, experiment, options, log, runtime)
-            folder = self.steps.folder or next((run.folder for run in self.steps.before if run.folder), None)
-            if folder is not None:
-                cure = write_cure(cure, folder)
-                write_cure_page(folder / CURE_PAGE, cure)
-        return cure
+        spellings = tuple(str(remedy) for remedy in remedies)
+        return self._cure(CureSection(method, encoder, shot, spellings, tasks, level, seed), log)
+
+    def _cure(self, section: CureSection, log: Log = lambda line: None) -> Cure:
+        """Try remedies, and write what helps into the study's folder, unless it is up to date."""
+        folder = self.steps.folder or next((run.folder for run in self.steps.before if run.folder), None)
+        cures: list[Cure] = []
+
+        def search() -> Cure:
+            with resolve(self._runtime) as runtime, trusting(self._trust):
+                experiment = self.experiment or experiment_of(self.steps.before, self._trust)
+                return cure_inputs(self.inputs, experiment, section, log, runtime)
+
+        def write(target: Path) -> None:
+            cures.append(write_cure(search(), target.parent))
+            write_cure_page(target.with_name(CURE_PAGE), cures[0])
+
+        if folder is None:
+            return search()
+        if self.steps.folder is None:
+            write(folder / CURE_FILE)
+        else:
+            inputs = self.inputs
+            objects = (*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features, *inputs.attributes)
+            self.steps.write_file(CURE_FILE, objects, plain(section, complete=True), write)
+        return cures[0] if cures else Cure.read(folder / CURE_FILE)
 
     def report(
         self,
@@ -552,9 +571,15 @@ class Study:
         title = title or (own_experiment.title if own_experiment else None)
         experiment = own_experiment.file.name if own_experiment and own_experiment.file else None
         comparison = comparison or self.compare()
+        cure = read_cure(self.steps.folder)
 
         def write(target: Path) -> None:
-            page_options: dict[str, Any] = {"mismatch": mismatch, "projection": projection, "similarity": similarity}
+            page_options: dict[str, Any] = {
+                "mismatch": mismatch,
+                "projection": projection,
+                "similarity": similarity,
+                "cure": cure,
+            }
             with resolve(self._runtime), trusting(self._trust):
                 write_compared(
                     target, comparison, self.inputs, title=title, figures=figures, experiment=experiment, **page_options
@@ -577,7 +602,7 @@ class Study:
             self.steps.write_file(
                 REPORT_FILE,
                 [*objects, catalog_metadata],
-                [comparison_settings, title, mismatch, projection, experiment],
+                [comparison_settings, title, mismatch, projection, experiment, cure and cure.to_json()],
                 write,
             )
         return page
@@ -663,6 +688,10 @@ def run(
             with steps.stage("intervals") as stage:
                 comparison = study.compare()
                 stage.summary = ", ".join(name for name in comparison.interval_names if name not in comparison.refused)
+            if experiment.cure is not None:
+                with steps.stage("cure") as stage:
+                    recommended = study._cure(experiment.cure).recommended
+                    stage.summary = f"take {recommended}" if recommended else "no remedy is recommended"
             with steps.stage("report") as stage:
                 study.report()
                 stage.summary = REPORT_FILE

@@ -14,6 +14,7 @@ from shotproof.analysis.projection import Projection
 from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
+from shotproof.cures.cure import Cure
 from shotproof.results.answers import AnsweredTasks
 from shotproof.stats.costs import AttributeCosts
 
@@ -68,3 +69,4 @@ class PageContent:
     similarity: Similarity | None = None
     fooled: Fooled | None = None
     experiment: str | None = None
+    cure: Cure | None = None

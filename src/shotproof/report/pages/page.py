@@ -23,6 +23,7 @@ from shotproof.report.pages.agreement_tables import detector_tables, seed_rows
 from shotproof.report.pages.album import Album
 from shotproof.report.pages.axis_tables import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
+from shotproof.report.pages.cure_page import cure_part
 from shotproof.report.pages.gallery import fooled_part, make_gallery
 from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
 from shotproof.report.pages.mismatch_examples import explanation_part
@@ -79,6 +80,8 @@ def write_page(path: Path, content: PageContent) -> None:
         "why": [explanation_part(tasks, album) for tasks in content.explained],
         "has_attributes": bool(inputs.attributes),
         "similarity": None if content.similarity is None else similarity_part(content.similarity),
+        "standalone": False,
+        "cured": None if content.cure is None else cure_part(content.cure),
         "gallery": gallery,
         "album": album,
         "notes": [*encoder_notes(comparison), *notes_of(inputs)],

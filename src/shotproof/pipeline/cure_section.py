@@ -1,0 +1,50 @@
+"""Section [cure] of an experiment: remedies are tried on a classifier after the evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.limits import SEED, SHOT
+from shotproof.core.options import option
+from shotproof.core.sections import Section
+from shotproof.cures.remedy import DEFAULT_REMEDIES, Remedy, remedies
+from shotproof.cures.search import TASKS_TO_CHOOSE
+
+
+@dataclass(frozen=True)
+class CureSection(Section):
+    """Search for a cure: the classifier to treat, and the remedies to try."""
+
+    method: str | None = option(None, "method of the classifier to treat; by default the first")
+    encoder: str | None = option(None, "its encoder; by default the first")
+    shot: int | None = option(None, "shots of the tasks; by default the most", within=SHOT)
+    remedies: tuple[str, ...] = option(
+        (), "remedies to try, or families of them: features, supports, copies, heads, encoders; by default all"
+    )
+    tasks: int = option(TASKS_TO_CHOOSE, "tasks of each set that remedies are chosen on", least=2)
+    level: float = option(0.95, "confidence level of the intervals", above=0, most=1)
+    seed: int = option(0, "random seed of the division of classes", within=SEED)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.level == 1:
+            raise InputError("level: expected a share below 1, found 1")
+        self.chosen_remedies()
+
+    def chosen_remedies(self) -> list[Remedy]:
+        """Return the remedies to try.
+
+        Raises:
+            UnknownName: there is no remedy and no family of this name.
+        """
+        every = [remedies.make(spelling) for spelling in DEFAULT_REMEDIES]
+        if not self.remedies:
+            return every
+        chosen: list[Remedy] = []
+        for entry in self.remedies:
+            matching = [remedy for remedy in every if entry in (remedy.family, remedy.name)]
+            if not matching and "(" not in entry and entry not in remedies:
+                raise UnknownName("remedy or family", entry, {*remedies, *(remedy.family for remedy in every)})
+            chosen += matching or [remedies.make(entry)]
+        return list(dict.fromkeys(chosen))
