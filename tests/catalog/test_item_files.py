@@ -9,6 +9,7 @@ from PIL import Image
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import with_changes
 from shotproof.catalog.item_files import BOX, item_files, masked_images, unreadable_files
+from shotproof.changes.change import changes
 from shotproof.core.errors import InputError
 from tests.drawn_clips import draw_clips
 from tests.drawn_layers import draw_masked
@@ -85,3 +86,13 @@ def test_parts_of_mixtures_that_failed_are_found(tmp_path: Path) -> None:
     parts = {"foreground": ["000.wav"] * 2, "background": ["001.wav", "none.wav"], "gain_db": [0.0] * 2}
     columns = {"item": ["a", "b"], "path": [""] * 2, "label": ["x"] * 2, "split": ["test"] * 2, **parts}
     assert unreadable_files(Catalog(pa.table(columns), tmp_path), ["b"]) == [tmp_path / "none.wav"]
+
+
+def test_each_spelling_of_a_change_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalog = draw_masked(tmp_path, classes=2, items=10)
+    changed = with_changes(catalog, [(catalog.item_column, pa.repeat(name, 20)) for name in ("blur", "noise")])
+    parsed: list[object] = []
+    make = changes.make
+    monkeypatch.setattr(changes, "make", lambda spec: parsed.append(spec) or make(spec))
+    assert len(item_files(changed)) == 60
+    assert sorted(map(str, parsed)) == ["blur", "noise"]

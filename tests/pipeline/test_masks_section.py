@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,7 +66,10 @@ def test_a_run_cuts_first_and_leaves_out_what_has_no_mask(data: Path) -> None:
     first = run(file, log=told.append)
     assert set(up_to_results(dry.made)) <= set(first.made)
     (folder,) = (name for name in first.made if name.startswith("masks-"))
-    assert any(line.startswith("masks ") and "1 of 16 images left out" in line for line in told)
+    sheet = f"{folder.split('/')[0]}/contact-sheet.html"
+    outcome = f"1 of 16 images left out; look at {sheet}"
+    assert any(line.startswith("masks ") and outcome in line for line in told)
+    assert "15 of 16 images have a good mask" in (data / "out" / sheet).read_text()
     catalog = Catalog.read(data / "out" / "catalog.parquet")
     assert len(catalog) == len(Catalog.read(data / "out" / folder)) == 15
     assert all((catalog.root / mask).is_file() for mask in catalog.table["mask"].to_pylist())
@@ -136,6 +140,29 @@ def test_a_mask_that_changes_is_noticed(data: Path) -> None:
     mask = data / "pictures" / "masks" / "1-1.png"
     mask.write_bytes((data / "pictures" / "masks" / "1-0.png").read_bytes())
     assert any(name.startswith("masks-") for name in run(file).made)
+
+
+def test_masks_that_move_within_their_folder_are_noticed(data: Path) -> None:
+    masks, catalog = data / "pictures" / "masks", Catalog.read(data / "catalog.parquet")
+    items = [f"a/{item}" for item in catalog.items]
+    Catalog(catalog.table.set_column(0, "item", pa.array(items)), data).write(data / "catalog.parquet")
+    file = write_experiment(data, EXPERIMENT.replace("[features]", "keep_all = true\n[features]", 1))
+    for name in ("1-1", "1-2"):
+        (masks / "a" / name).with_suffix(".png").parent.mkdir(exist_ok=True)
+        (masks / f"{name}.png").rename(masks / "a" / f"{name}.png")
+    count = len(run(file).catalog.table["mask"].drop_null())
+    (masks / "a").rename(masks / "b")
+    assert len(run(file).catalog.table["mask"].drop_null()) == count - 2
+
+
+def test_two_folders_of_masks_have_two_folders_in_a_run(data: Path) -> None:
+    shutil.copytree(data / "pictures" / "masks", data / "others" / "masks")
+    folders = set()
+    for masks in ("pictures/masks", "others/masks"):
+        section = Experiment.read(write_experiment(data, EXPERIMENT, ("pictures/masks", masks))).masks
+        assert section is not None
+        folders.add(section.folder("digest of the images", None))
+    assert len(folders) == 2
 
 
 def test_images_are_cut_and_mixed(data: Path) -> None:

@@ -87,7 +87,9 @@ class _ChangedFiles:
 
     def _changed(self, row: int, spelling: str) -> ItemFile:
         """Return a changed item."""
-        change = self.changes.setdefault(spelling, changes.make(spelling))
+        if spelling not in self.changes:
+            self.changes[spelling] = changes.make(spelling)
+        change = self.changes[spelling]
         change.require_medium(self.catalog.medium)
         if change.changes_nothing:
             return self._source(row)

@@ -19,6 +19,7 @@ from shotproof.catalog.item_files import BOX
 from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.options import Option, option
 from shotproof.core.sections import Place, Section, read_options
+from shotproof.core.storage.places import absolute
 from shotproof.masks.cut_images import CutSettings, cutting_key
 from shotproof.masks.cutter import Cutter
 from shotproof.masks.mask_quality import MaskThresholds
@@ -70,7 +71,8 @@ class Masking(Section):
 
     def folder(self, images: str, labels: Collection[str] | None) -> str:
         """Return the folder name for the masks of a catalog with this digest, unique to how they are made."""
-        text = json.dumps([images, self.parameters(), labels and sorted(labels)], sort_keys=True)
+        masks = self.settings.masks and absolute(self.settings.masks).as_posix()
+        text = json.dumps([images, self.parameters(), masks, labels and sorted(labels)], sort_keys=True)
         return f"masks-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 

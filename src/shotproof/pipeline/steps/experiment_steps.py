@@ -33,11 +33,12 @@ from shotproof.core.errors import InputError, InsufficientData, Mismatch, Unread
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import path_exists
+from shotproof.core.tables import check_output
 from shotproof.features.encoder import encode, with_record
 from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
-from shotproof.masks.cut_images import CutSettings, cut, expected_masks
+from shotproof.masks.cut_images import CATALOG, CutSettings, expected_masks, find_masks, mask_files, write_masks
 from shotproof.masks.mix import expected_mixtures, mix
 from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import (
@@ -56,6 +57,7 @@ from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
 from shotproof.pipeline.steps.reporting_runtime import ReportingRuntime
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, layer_stamps, stamp
+from shotproof.report.pages.contact_sheet import write_contact_sheet
 from shotproof.tasks.changed import Changed
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shotproof")
 
 SIZES = ("way", "shot", "query")
+CONTACT_SHEET = "contact-sheet.html"  # beside the masks that a run has cut
 CHANGED = "-changed"  # end of the names of files of features that also have changed items
 
 
@@ -297,18 +300,21 @@ class ExperimentSteps:
         if make:
             output = self.experiment.folder / folder
             with self.steps.stage("masks") as stage:
+                sheet = f"; look at {folder}/{CONTACT_SHEET}"
                 try:
                     masked = self.steps.step(
-                        Catalog, *step, lambda: cut(images, output, masks.settings, labels=labels), compared=False
+                        Catalog, *step, lambda: _cut_with_sheet(images, output, masks.settings, labels), compared=False
                     )
                 except InsufficientData as error:  # no mask is good
                     if not masks.keep_all:
-                        raise
-                    stage.summary = str(error)
+                        raise InsufficientData(f"{error}{sheet}") from error
+                    stage.summary = f"{error}{sheet}"
                     return with_all_images(images, None)
-                if masked is not None and len(masked) < len(images):
+                if masked is not None:
+                    count = len(images) - len(masked)
                     outcome = "without a good mask" if masks.keep_all else "left out"
-                    stage.summary = f"{len(images) - len(masked):,} of {counted(len(images), 'image')} {outcome}"
+                    bad = f"{count:,} of {counted(len(images), 'image')} {outcome}" if count else "no mask is bad"
+                    stage.summary = bad + (sheet if path_exists(output / CONTACT_SHEET) else "")
         elif self.steps.is_current(*step):
             masked = Catalog.read(self.experiment.folder / name)
         masked = expected if masked is None else masked
@@ -494,12 +500,20 @@ def _suggest_ways(sets: DrawnSets, draw: Draw) -> str:
     return "" if way is None else f"{draw.way} ways are too many, but --way {way} is possible: "
 
 
+def _cut_with_sheet(images: Catalog, folder: Path, settings: CutSettings, labels: Sequence[str] | None) -> Catalog:
+    """Find the foreground of each image, and write the masks, their catalog and a contact sheet."""
+    check_output(folder / CATALOG)
+    results = find_masks(images, settings, labels=labels)
+    write_contact_sheet(folder / CONTACT_SHEET, images, results)  # before an error about masks of which none is good
+    return write_masks(images, results, folder, settings)
+
+
 def _mask_stamps(settings: CutSettings) -> list[Any]:
     """Return the sizes and times of the files that masks are made with or read from."""
     if settings.made_cutter is not None:
         return file_stamps(settings.made_cutter)
     assert settings.masks is not None
-    return [[path.name, *stamp(path)] for path in sorted(settings.masks.rglob("*")) if path.is_file()]
+    return [[path.relative_to(settings.masks).as_posix(), *stamp(path)] for path in mask_files(settings.masks)]
 
 
 def _attributes_file(name: str) -> str:
