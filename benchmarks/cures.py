@@ -31,7 +31,7 @@ from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import GaussianWorld
 
 CLASSES, ITEMS, TASKS, SHOT, QUERY = 32, 60, 200, 5, 8
-DIMENSIONS, WORDS, PULL = 32, 4, 1.5
+DIMENSIONS, WORDS, PULL, SEPARATION = 24, 4, 1.5, 0.6
 RIGHT = ("nap(by='words')", "leace(by='words')")
 
 
@@ -49,7 +49,7 @@ class Recommendation:
 def cure_world(null: bool, number: int) -> Recommendation:
     """Search for a cure in one world."""
     with Runtime(workers=1, cache=None, progress=False):
-        world = GaussianWorld(dimensions=DIMENSIONS, families=2, words=WORDS, pull=PULL)
+        world = GaussianWorld(dimensions=DIMENSIONS, separation=SEPARATION, families=2, words=WORDS, pull=PULL)
         catalog, features, attributes = world.draw(CLASSES, ITEMS, seed=number)
         if null:
             attributes = Attributes.from_words(shuffle_words(words_of(attributes), number))

@@ -1,6 +1,7 @@
 """Effect of contexts on features: change in length, and in direction relative to the class's clean mean.
 
-SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a column `context` that has a value for items without one.
+SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a column `context` that has a value for items
+without one.
 """
 
 from __future__ import annotations

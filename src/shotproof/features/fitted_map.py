@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -119,6 +120,8 @@ class FittedMap(Tabular):
         return LowRankMap(*(np.asarray(array, dtype=np.float64) for array in arrays))
 
 
-def _rounded(values: FloatArray) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """Round to float32, which hides differences between the ways in which libraries add up."""
-    return np.ascontiguousarray(values, dtype=np.float32)
+def _rounded(values: FloatArray) -> npt.NDArray[np.float32]:
+    """Round each column to 24 bits below its largest number, which hides in which order libraries add up."""
+    _, exponents = np.frexp(np.abs(values).max(axis=0, initial=0))
+    steps = np.ldexp(1.0, exponents - 24)
+    return np.ascontiguousarray(np.round(values / steps) * steps, dtype=np.float32)

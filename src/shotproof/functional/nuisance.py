@@ -119,7 +119,9 @@ def projection_map(directions: FloatArray) -> LowRankMap:
 def wccn_map(covariance: FloatArray, ridge: float) -> LowRankMap:
     """Compute within-class covariance normalization, x -> c (S + r I)^(-1/2) x.
 
-    Eigenvectors whose length changes as that of the others are part of the scale, so that the rank may be small.
+    Eigenvectors whose length changes as that of the others are part of the scale, so that the rank may be small. If it
+    is not, the map is the matrix itself: its images are the axes. It takes half the space, and unlike eigenvectors of
+    similar eigenvalues, its entries hardly depend on rounding.
 
     Args:
         covariance: S, the covariance within classes, [d, d], not zero
@@ -134,9 +136,11 @@ def wccn_map(covariance: FloatArray, ridge: float) -> LowRankMap:
     factors = np.sqrt(eigenvalues.sum() / (eigenvalues / raised).sum() / raised)
     scale = factors[0]  # of the smallest eigenvalue
     others = np.abs(factors - scale) > NEGLIGIBLE_FACTOR * scale
-    directions = with_fixed_signs(vectors[:, others][:, ::-1])
-    d = len(covariance)
-    return LowRankMap(np.full(d, scale), np.zeros(d), directions, directions * (factors[others][::-1] - scale))
+    directions, stretches = with_fixed_signs(vectors[:, others][:, ::-1]), factors[others][::-1] - scale
+    images, d = directions * stretches, len(covariance)
+    if 2 * len(stretches) > d:
+        directions, images = directions @ images.T, np.eye(d)
+    return LowRankMap(np.full(d, scale), np.zeros(d), directions, images)
 
 
 def leace_map(values: FloatArray, classes: IntArray, concepts: FloatArray) -> LowRankMap:

@@ -35,6 +35,7 @@ from shotproof.pipeline.file_kinds import holds_files
 from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
+from shotproof.tasks.copied import without_copies
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
@@ -47,8 +48,9 @@ CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or a 
 NO_TASKS = "the task sets to check it against are missing: pass them as well"
 CUSTOM_CODE = "runs custom code: allow it with --trust (in Python, trust=True)"
 ARRAYS = (".npy", ".npz")
-# What the tasks of a sampler share with those of another set.
-_SHARED = {"changed": ("task", "slot", "label", "support", "query"), "chosen": ("task", "slot", "label", "query")}
+# What the tasks of a sampler share with those of another set; those with copies have the copies beside them.
+_QUERIES = ("task", "slot", "label", "query")
+_SHARED = {"changed": (*_QUERIES, "support"), "chosen": _QUERIES, "copied": (*_QUERIES, "support")}
 _MAX_DIGESTS = 20  # digests of features to list in a reason
 
 
@@ -246,7 +248,8 @@ class _Verification:
         original = _find_by_digest(self.tasks, tasks.record.source("like")) if columns else None
         if original is None:
             return
-        if not original.first(len(tasks)).table.select(columns).equals(tasks.table.select(columns)):
+        table = without_copies(tasks) if tasks.record.sampler_name == "copied" else tasks.table
+        if not original.first(len(tasks)).table.select(columns).equals(table.select(columns)):
             items, verb = ("items", "change") if "support" in columns else ("queries", "take")
             yield f"its {items} are not those of the task set {original.digest}, which it states to {verb}"
 

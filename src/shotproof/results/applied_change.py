@@ -83,7 +83,7 @@ class AppliedChange:
         return self.name == BACKGROUND_ALONE
 
     def swaps_background(self, reference: AppliedChange | None) -> bool:
-        """Return whether only the origin of the background differs from the reference: a loss is then reliance on it."""
+        """Return whether only the origin of the background differs from the reference, so a loss is reliance on it."""
         if reference is None or self.name not in SWAPS or reference.name != PASTED:
             return False
         return self.side == reference.side and self._shared_options == reference._shared_options

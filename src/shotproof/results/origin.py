@@ -19,7 +19,7 @@ from shotproof.tasks.sampler import Axis, Sampler, samplers
 RANDOM, PLACEBO = "random", "placebo"
 NOTHING = FeaturesRecord()  # the record of features, if results do not state any
 REFERENCES = (RANDOM, "iid")  # samplers that others are compared with
-OF_OTHER_SETS = ("chosen",)  # samplers without an axis that take the tasks of another set
+OF_OTHER_SETS = ("chosen", "copied")  # samplers without an axis that take the tasks of another set
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ If a task plants a context in the supports of a class, as `iid` does, background
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +25,65 @@ from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, sample
 from shotproof.tasks.taskset import SCHEMA, SIDES, UNCHANGED_ITEM, TaskSet, change_column
 
 Side = Literal["query", "support", "both"]
+CHANGING = ("changed", "copied")  # samplers that change items
+MOST_ITEMS = 30_000
+MOST_ITEMS_HELP = (
+    "most changed items to encode so that tasks can be drawn again on other images; if there are more, only those of "
+    "the tasks at hand are, and the `images` interval is refused"
+)
+CONTEXT_COLUMN_HELP = (
+    "column of the catalog with the contexts that the tasks plant, which their backgrounds are then from; by default "
+    "that of the tasks in like"
+)
+
+
+class ChangingSampler(Sampler):
+    """Base class of samplers that change items, and so need features of changed items.
+
+    most_items, context_column: see their help
+    """
+
+    takes = ("like", "plates")
+    needs = ("like",)
+
+    most_items: int
+    context_column: str | None
+
+    @property
+    @abstractmethod
+    def made_changes(self) -> tuple[Change, ...]:
+        """Return the changes."""
+
+    @property
+    def plates_per_item(self) -> int:
+        """Return how many backgrounds each item is shown on by each change that shows those of other items."""
+        return 1
+
+    def plates(self, catalog: Catalog, drawn: Catalog | None = None) -> list[Plates | None]:
+        """Find the backgrounds that each change may show; None for a change that takes no item apart.
+
+        Args:
+            catalog: items whose backgrounds may be shown
+            drawn: the items that tasks are drawn from; by default all
+        """
+        return [
+            Plates.of(catalog, change, drawn, self.context_column, self.plates_per_item)
+            if isinstance(change, BackgroundChange)
+            else None
+            for change in self.made_changes
+        ]
+
+
+def checked_spelling(spelling: str) -> str:
+    """Return the full spelling of a change that a sampler applies. Raise InputError if it names a plate."""
+    change = changes.make(spelling)
+    if isinstance(change, BackgroundChange) and change.plate is not None:
+        raise InputError(f"change '{change}': the sampler chooses the plate of each item: leave plate out")
+    return change.spelling
 
 
 @dataclass(frozen=True)
-class Changed(Sampler):
+class Changed(ChangingSampler):
     """The tasks of `like`, item by item, with one thing changed.
 
     Both sets have the same items, so whatever accuracy is lost is lost because of the change. Changed on both sides,
@@ -36,30 +92,16 @@ class Changed(Sampler):
 
     about = "the tasks of another set with one thing changed in their items, e.g. blur or another background"
     example = "changed(change='blur(severity=3)')"
-    takes = ("like", "plates")
-    needs = ("like",)
     axis = "changes"
 
     change: str = option("blur", "what is changed, e.g. blur(severity=5) or mixed-rival")
     side: Side = option("query", "which items are changed: those of the query sets, the support sets, or both")
-    most_items: int = option(
-        30_000,
-        "most changed items to encode so that tasks can be drawn again on other images; if there are more, only those "
-        "of the tasks at hand are, and the `images` interval is refused",
-        least=1,
-    )
-    context_column: str | None = option(
-        None,
-        "column of the catalog with the contexts that the tasks plant, which their backgrounds are then from; by "
-        "default that of the tasks in like",
-    )
+    most_items: int = option(MOST_ITEMS, MOST_ITEMS_HELP, least=1)
+    context_column: str | None = option(None, CONTEXT_COLUMN_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        change = changes.make(self.change)
-        if isinstance(change, BackgroundChange) and change.plate is not None:
-            raise InputError(f"change '{change}': the sampler chooses the plate of each item: leave plate out")
-        object.__setattr__(self, "change", change.spelling)
+        object.__setattr__(self, "change", checked_spelling(self.change))
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Changed]:
         """Return the sampler that changes the tasks of `like`.
@@ -77,9 +119,10 @@ class Changed(Sampler):
         sides = tuple(side for side in SIDES if like.changes(side) is not None)
         if not sides:
             return
-        spelled = [pc.unique(like.changes(side)).to_pylist()[0] for side in sides]
+        spelled = [spelling for side in sides for spelling in pc.unique(like.changes(side)).to_pylist()]
         kinds = [changes.make(spelling) for spelling in (*spelled, self.change) if spelling != UNCHANGED_ITEM]
-        if sides != self.sides or not all(isinstance(change, BackgroundChange) for change in kinds):
+        has_copies = UNCHANGED_ITEM in spelled
+        if has_copies or sides != self.sides or not all(isinstance(change, BackgroundChange) for change in kinds):
             raise InputError(
                 f"sampler 'changed': the {' and '.join(sides)} items of '{like.record.name}' have the change "
                 f"'{kinds[0].name}', and '{self.change}' of {' and '.join(self.sides)} items cannot be added: name the "
@@ -87,9 +130,9 @@ class Changed(Sampler):
             )
 
     @property
-    def made_change(self) -> Change:
+    def made_changes(self) -> tuple[Change, ...]:
         """Return the change."""
-        return changes.make(self.change)
+        return (changes.make(self.change),)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -118,26 +161,17 @@ class Variants:
             catalog: the catalog that it was drawn from
         """
         recorded = tasks.record.sampler
-        if recorded is not None and recorded.name == "changed":
-            sampler = samplers.make({"name": recorded.name, **recorded.options})
-            assert isinstance(sampler, Changed)
-            change = changes.make(sampler.change)
-            split = catalog.in_split(tasks.record.split)
-            if isinstance(change, BackgroundChange):
-                plates = Plates.of(split, change, context_column=sampler.context_column)
-                contexts = plates.contexts_of_variants(tasks.table)
-                if plates.count_variants(contexts) <= sampler.most_items:
-                    return cls(*plates.every_variant(contexts), is_complete=True)
-            elif len(split) <= sampler.most_items:
-                return cls(split.item_column, pa.repeat(change.spelling, len(split)), is_complete=True)
-        pairs = [(pc.list_flatten(tasks.table.column(side)), tasks.changes(side)) for side in SIDES]
-        table = pa.concat_tables(
-            pa.table({"item": items, "change": spellings}) for items, spellings in pairs if spellings is not None
-        )
-        table = table.filter(pc.not_equal(table.column("change"), UNCHANGED_ITEM))
-        distinct = table.group_by(["item", "change"], use_threads=False).aggregate([]).combine_chunks()
-        items, spellings = (distinct.column(name).combine_chunks() for name in ("item", "change"))
-        return cls(items, spellings, is_complete=False)
+        sides = [(pc.list_flatten(tasks.table.column(side)), tasks.changes(side)) for side in SIDES]
+        pairs = [(items, spellings) for items, spellings in sides if spellings is not None]
+        if recorded is None or recorded.name not in CHANGING:
+            return cls(*_distinct(pairs), is_complete=False)
+        sampler = samplers.make({"name": recorded.name, **recorded.options})
+        assert isinstance(sampler, ChangingSampler)
+        every = _every_pair(sampler, tasks, catalog.in_split(tasks.record.split))
+        if every is None:
+            return cls(*_distinct(pairs), is_complete=False)
+        # Those of queries that were changed before are the concern of `like`: of these, the tasks' own are enough.
+        return cls(*_distinct([*every, *pairs] if sampler.keeps_changes else every), is_complete=True)
 
     @property
     def names(self) -> pa.Array:
@@ -145,17 +179,38 @@ class Variants:
         return changed_names(self.items, self.changes)
 
 
+def _every_pair(sampler: ChangingSampler, tasks: TaskSet, split: Catalog) -> list[tuple[Any, Any]] | None:
+    """Return all changed items that tasks of a sampler may have, with their changes; None if they are too many."""
+    pairs: list[tuple[Any, Any]] = []
+    count = 0
+    for change, plates in zip(sampler.made_changes, sampler.plates(split), strict=True):
+        contexts = np.empty(0, np.int64) if plates is None else plates.contexts_of_variants(tasks.table)
+        count += len(split) if plates is None else plates.count_variants(contexts)
+        if count > sampler.most_items:
+            return None
+        every = (split.item_column, pa.repeat(change.spelling, len(split)))
+        pairs.append(every if plates is None else plates.every_variant(contexts))
+    return pairs
+
+
+def _distinct(pairs: list[tuple[Any, Any]]) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct items with changes, as two arrays."""
+    table = pa.concat_tables(pa.table({"item": items, "change": spellings}) for items, spellings in pairs)
+    table = table.filter(pc.not_equal(table.column("change"), UNCHANGED_ITEM))
+    distinct = table.group_by(["item", "change"], use_threads=False).aggregate([]).combine_chunks()
+    items, spellings = (distinct.column(name).combine_chunks() for name in ("item", "change"))
+    return items, spellings
+
+
 class BoundChanged(BoundSampler[Changed]):
     """Notes the change of each item of a task set."""
 
     def __init__(self, sampler: Changed, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        self.change = sampler.made_change
+        (self.change,) = sampler.made_changes
         self.change.require_medium(inputs.catalog.medium)
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
-        self.plates = None
-        if isinstance(self.change, BackgroundChange):
-            self.plates = Plates.of(catalog, self.change, inputs.catalog, sampler.context_column)
+        (self.plates,) = sampler.plates(catalog, inputs.catalog)
 
     def draw(self, tasks: range) -> pa.Table:
         """Return the rows of these tasks with their changes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,6 +12,7 @@ from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.core.errors import InputError
 
 SAMPLER = "changed"
+COPIES = "copied"
 _SIDES = {"query": ("query",), "support": ("support",), "both": ("support", "query")}
 
 
@@ -51,6 +53,57 @@ def check_changes(
                         yield row["label"], f"{side} item '{item}' {reason}"
 
 
+def check_copies(
+    task: list[dict[str, Any]], options: Mapping[str, Any], columns: ItemColumns
+) -> Iterator[tuple[str, str]]:
+    """Yield the class and the reason for each support item of a task whose copies are not those that the options say.
+
+    Each item as it is has one copy by each change, or `copies` by a change that shows other backgrounds, all of them
+    different, and there are no other copies. Backgrounds follow the rules of `check_changes`.
+
+    Args:
+        task: rows of one task
+        options: options of the sampler
+        columns: those of the catalog
+    """
+    expected = [change for change in (_read(str(spelling)) for spelling in options.get("changes", ())) if change]
+    planted = {row["label"]: _planted(row, columns.contexts) for row in task}
+    for row in task:
+        label = row["label"]
+        spellings = row.get("support_change")
+        if spellings is None:
+            yield label, "the support items have no copies"
+            continue
+        pairs = Counter(zip(row["support"], spellings, strict=True))
+        originals = [item for item, spelling in pairs if not spelling]
+        for (item, spelling), count in pairs.items():
+            if count > 1:
+                yield label, f"support item '{item}' occurs {count} times with the change '{spelling or 'none'}'"
+            if spelling and item not in originals:
+                yield label, f"support item '{item}' has copies but is not in the support itself"
+        for kind in expected:
+            shows_others = isinstance(kind, BackgroundChange) and kind.plates is not None
+            needed = int(options.get("copies", 1)) if shows_others else 1
+            counts = Counter(item for item, spelling in pairs if spelling and _plain(_read(spelling)) == kind)
+            for item in originals:
+                if counts[item] != needed:
+                    yield label, f"support item '{item}' has {counts[item]} copies by '{kind}' instead of {needed}"
+        for item, spelling in pairs:
+            change = _read(spelling)
+            plain = _plain(change)
+            if spelling and plain not in expected:
+                yield label, f"support item '{item}' has a copy by '{spelling}', which is none of the changes"
+            elif spelling:
+                reason = _Rules(plain, columns, planted).reason(item, label, change)
+                if reason:
+                    yield label, f"a copy of support item '{item}' {reason}"
+
+
+def _plain(change: Change | None) -> Change | None:
+    """Return a change without its plate."""
+    return replace(change, plate=None) if isinstance(change, BackgroundChange) else change
+
+
 def _planted(row: Mapping[str, Any], contexts: Mapping[str, str | None]) -> str | None:
     """Return the context that the task planted in the supports of a class, if any."""
     planted: str | None = row["attribute"]
@@ -71,7 +124,7 @@ class _Rules:
     def reason(self, item: str, label: str, change: Change | None) -> str | None:
         """Return why an item is not changed as expected; None if it is."""
         plate = change.plate if isinstance(change, BackgroundChange) else None
-        plain = replace(change, plate=None) if isinstance(change, BackgroundChange) else change
+        plain = _plain(change)
         if plain is None or plain != self.expected:
             return f"has the change '{change or 'none'}' instead of '{self.expected}'"
         kind = change.plates if isinstance(change, BackgroundChange) else None

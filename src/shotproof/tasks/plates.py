@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import MIXTURE_COLUMNS, PLATE, Catalog
 from shotproof.catalog.changed_catalog import can_be_changed
 from shotproof.catalog.contexts import contexts_of
-from shotproof.changes.change import BackgroundChange, changes
+from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.nouns import counted
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.taskset import change_column
+from shotproof.tasks.taskset import UNCHANGED_ITEM, change_column
 
 # Plates that each item may get from a class, of different backgrounds. The next one is shown if the task shows the
 # first one's background on its other side, and on halves of the data if the first is not in the half: with four, 15 of
@@ -54,6 +54,7 @@ class Plates:
     is_drawn: BoolArray  # whether a position is in the data that the tasks are drawn from: all, or a half
     contexts: pa.Array  # context of each position, null if it has none
     backgrounds: IntArray  # the first position with the same background as each position
+    copies: int = 1  # plates that each item is shown on, one after the other
 
     @classmethod
     def of(
@@ -62,6 +63,7 @@ class Plates:
         change: BackgroundChange,
         drawn: Catalog | None = None,
         context_column: str | None = None,
+        copies: int = 1,
     ) -> Plates:
         """Find the items of a catalog that can be taken apart.
 
@@ -70,6 +72,7 @@ class Plates:
             change: what is changed
             drawn: the items that tasks are drawn from; by default all
             context_column: column with the contexts that tasks plant; by default `context`, if there is one
+            copies: number of plates that each item is shown on
         """
         pool = ItemPool.of(catalog)
         column = context_column or CONTEXT
@@ -86,10 +89,26 @@ class Plates:
             is_drawn,
             pa.array(names, pa.string()).take(order),
             _first_of_each(background_names(catalog).take(order)),
+            copies,
         )
 
+    @property
+    def per_item(self) -> int:
+        """Return how many changes `spellings` returns of each item: one per plate, or one if no plate is shown."""
+        return 1 if self.change.plates is None else self.copies
+
+    @property
+    def candidates(self) -> int:
+        """Return how many plates an item may get from a class: one more than are shown, or more."""
+        return 1 if self.change.plates is None else max(CANDIDATES[self.change.plates], self.copies + 1)
+
+    @property
+    def fewest(self) -> int:
+        """Return how many other backgrounds an item needs."""
+        return max(MIN_CANDIDATES, self.copies)
+
     def spellings(self, table: pa.Table, side: str, seed: int, other_side: str | None) -> pa.Array:
-        """Return the change of each item of one side, [items], with its plate if it needs one.
+        """Return the changes of each item of one side, [items * per_item], with their plates if they need some.
 
         Args:
             table: rows of tasks
@@ -109,13 +128,13 @@ class Plates:
             candidates = self._of_rows(table, rows, positions)
         is_on_side = self._is_on_side(table, row, candidates, other_side)
         drawback = 4 * (candidates < 0) + 2 * is_on_side + ~self._is_in_data(candidates)
-        chosen = candidates[np.arange(len(items)), drawback.argmin(axis=1)]
-        used, index = np.unique(chosen, return_inverse=True)
+        best = np.argsort(drawback, axis=1, kind="stable")[:, : self.copies]
+        used, index = np.unique(np.take_along_axis(candidates, best, axis=1), return_inverse=True)
         return pa.array(self._spelled(used), pa.string()).take(pa.array(index.ravel()))
 
     def count_shown_twice(self, table: pa.Table, side: str, other_side: str) -> int:
         """Count the items of one side whose plate has a background that the other side of their task shows."""
-        plates = self._background_positions(table, side)[:, None]
+        plates = self._plate_positions(table, side)[:, None]
         return int(self._is_on_side(table, _row_of_item(table, side), plates, other_side).sum())
 
     def contexts_of_variants(self, table: pa.Table) -> IntArray:
@@ -126,7 +145,7 @@ class Plates:
     def count_variants(self, contexts: IntArray) -> int:
         """Return how many variants `every_variant` returns at most."""
         other_classes = len(self.pool.classes) - 1 if self.change.plates == "rival" else 1
-        return int(self.is_usable.sum()) * CANDIDATES.get(self.change.plates or "", 1) * other_classes * len(contexts)
+        return int(self.is_usable.sum()) * self.candidates * other_classes * len(contexts)
 
     def every_variant(self, contexts: IntArray) -> tuple[pa.Array, pa.Array]:
         """Return every item with every change that a task may ask for: names and spellings, end to end.
@@ -159,7 +178,7 @@ class Plates:
             classes, contexts: class and context that the plates of each item are from, [items]; context -1 is any
         """
         assert self.change.plates is not None
-        most = CANDIDATES[self.change.plates]
+        most = self.candidates
         chosen = np.full((len(positions), most), -1)
         for number, context in np.unique(np.stack([classes, contexts], axis=1), axis=0):
             rows = np.flatnonzero((classes == number) & (contexts == context))
@@ -169,7 +188,7 @@ class Plates:
                 members = members[self._context_of[members] == context]
             members = members[np.argsort(self.backgrounds[members], kind="stable")]
             backgrounds, first, sizes = np.unique(self.backgrounds[members], return_index=True, return_counts=True)
-            if len(backgrounds) < MIN_CANDIDATES:
+            if len(backgrounds) < self.fewest:
                 continue
             is_own = backgrounds == self.backgrounds[positions[rows], None]
             keys = draws.bits(self.change.seed, positions[rows, None], backgrounds)
@@ -177,7 +196,7 @@ class Plates:
             random = draws.bits(self.change.seed, _MEMBER, positions[rows, None], backgrounds[order])
             plates = members[first[order] + draws.below(random, sizes[order])]
             others = (~is_own).sum(axis=1, keepdims=True)
-            is_plate = (np.arange(order.shape[1]) < others) & (others >= MIN_CANDIDATES)
+            is_plate = (np.arange(order.shape[1]) < others) & (others >= self.fewest)
             chosen[rows, : order.shape[1]] = np.where(is_plate, plates, -1)
         return chosen
 
@@ -186,7 +205,7 @@ class Plates:
 
         Args:
             table: rows of tasks
-            rows: yields a row for each item, [items]; the next is asked for items without a candidate in the data
+            rows: yields a row for each item, [items]; the next is asked for items with too few candidates in the data
             positions: the items, [items]
         """
         labels = pc.index_in(table.column("label"), value_set=pa.array(self.pool.classes)).to_numpy()
@@ -195,11 +214,11 @@ class Plates:
         candidates = self.of_class(positions, labels[row], planted[row])
         self._require_plates(candidates, labels[row], planted[row])
         for row in rows:
-            lacking = np.flatnonzero(~self._is_in_data(candidates).any(axis=1))
+            lacking = np.flatnonzero(self._is_in_data(candidates).sum(axis=1) < self.copies)
             if not len(lacking):
                 break
             of_class = self.of_class(positions[lacking], labels[row[lacking]], planted[row[lacking]])
-            is_better = self._is_in_data(of_class).any(axis=1)
+            is_better = self._is_in_data(of_class).sum(axis=1) >= self.copies
             candidates[lacking[is_better]] = of_class[is_better]
         return candidates
 
@@ -215,7 +234,7 @@ class Plates:
             raise InsufficientData(
                 f"change '{self.change.name}': class '{self.pool.classes[number]}' has "
                 f"{counted(backgrounds, 'background')}{place} in {counted(int(is_usable.sum()), 'item')}: each item "
-                f"needs {MIN_CANDIDATES} others"
+                f"needs {self.fewest} others"
             )
 
     def _of_any_class(self, positions: IntArray) -> IntArray:
@@ -225,13 +244,13 @@ class Plates:
         of_members = self.backgrounds[members]
         largest = int(np.unique(of_members, return_counts=True)[1].max(initial=0))
         fewest = len(members) - largest  # others of the item that has the fewest
-        if fewest < MIN_CANDIDATES:
+        if fewest < self.fewest:
             raise InsufficientData(
                 f"change '{self.change.name}': only {len(members)} items have a background, and {largest} of them the "
-                f"same: each item needs {MIN_CANDIDATES} others"
+                f"same: each item needs {self.fewest} others"
             )
         first, last = (np.searchsorted(of_members, self.backgrounds[positions], side) for side in ("left", "right"))
-        counters = (_ANY, positions[:, None], np.arange(min(CANDIDATES["random"], fewest)))
+        counters = (_ANY, positions[:, None], np.arange(min(self.candidates, fewest)))
         # Drawn among all items with other backgrounds: from its own background on, places move by as many as have it.
         same_background_count = last - first
         place = draws.distinct(draws.bits(self.change.seed, *counters), len(members) - same_background_count)
@@ -285,15 +304,38 @@ class Plates:
         return is_on_side & (candidates >= 0)
 
     def _background_positions(self, table: pa.Table, side: str) -> IntArray:
-        """Return where the backgrounds that one side shows are in the pool: of its plates, if it has any, [items]."""
-        items = pc.list_flatten(table.column(side)).combine_chunks()
+        """Return where the backgrounds that one side shows are in the pool, [items]; -1 if an item shows none.
+
+        These are those of its plates, or the items' own, unless these are taken apart.
+        """
+        positions = self._find(pc.list_flatten(table.column(side)).combine_chunks())
+        changes_of_items = self._changes_of_items(table, side)
+        if changes_of_items is None:
+            return positions
+        distinct, index = changes_of_items
+        is_apart = np.array([isinstance(change, BackgroundChange) for change in distinct], dtype=bool)
+        return np.where(is_apart[index], self._plate_positions(table, side), positions)
+
+    def _plate_positions(self, table: pa.Table, side: str) -> IntArray:
+        """Return where the plates of the items of one side are in the pool, [items]; -1 for items without one."""
+        changes_of_items = self._changes_of_items(table, side)
+        if changes_of_items is None:
+            return np.full(len(_row_of_item(table, side)), -1)
+        distinct, index = changes_of_items
+        names = [change.plate if isinstance(change, BackgroundChange) else None for change in distinct]
+        return self._find(pa.array(names, pa.string()))[index]
+
+    def _changes_of_items(self, table: pa.Table, side: str) -> tuple[list[Change | None], IntArray] | None:
+        """Return the distinct changes of one side, None for no change, and which each item has; None if none has."""
         name = change_column(side)
-        if name in table.column_names:
-            spelled = pc.list_flatten(table.column(name)).combine_chunks().dictionary_encode()
-            parsed_changes = [changes.make(spelling) for spelling in spelled.dictionary.to_pylist()]
-            plates = [change.plate if isinstance(change, BackgroundChange) else None for change in parsed_changes]
-            items = pa.array(plates, pa.string()).take(spelled.indices)
-        return self._find(items)
+        if name not in table.column_names:
+            return None
+        spelled = pc.list_flatten(table.column(name)).combine_chunks().dictionary_encode()
+        parsed = [
+            None if spelling == UNCHANGED_ITEM else changes.make(spelling)
+            for spelling in spelled.dictionary.to_pylist()
+        ]
+        return parsed, spelled.indices.to_numpy().astype(np.int64)
 
     @cached_property
     def _context_codes(self) -> pa.DictionaryArray:

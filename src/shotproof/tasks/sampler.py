@@ -169,8 +169,8 @@ class Sampler(Component, ABC):
             matches = difflib.get_close_matches(key, [*names, *_SAMPLE_ARGUMENTS], n=1)
             if key not in names and matches and matches[0] in _SAMPLE_ARGUMENTS:
                 raise InputError(
-                    f"sampler '{name}' has no option '{key}': '{matches[0]}' is an argument of sample, not of the sampler: "
-                    f"sample(catalog, '{name}', {matches[0]}=...)"
+                    f"sampler '{name}' has no option '{key}': '{matches[0]}' is an argument of sample, not of the "
+                    f"sampler: sample(catalog, '{name}', {matches[0]}=...)"
                 )
         return super().with_options(name, values)
 
@@ -237,7 +237,7 @@ def _hint_at_change(name: str, spelling: str) -> str:
     if name not in changes:
         return ""
     change = name if spelling.startswith("{") else spelling.strip()
-    return f": it is a change, \"changed(change={change!r})\""
+    return f': it is a change, "changed(change={change!r})"'
 
 
 samplers: Registry[Sampler] = Registry(
@@ -247,6 +247,7 @@ samplers: Registry[Sampler] = Registry(
         "chosen": "shotproof.tasks.chosen:Chosen",
         "clean": "shotproof.tasks.context.context_sets:Clean",
         "context": "shotproof.tasks.context.context_sets:Context",
+        "copied": "shotproof.tasks.copied:Copied",
         "depletion": "shotproof.tasks.uniform.depletion:Depletion",
         "fastdiffsel": "shotproof.tasks.search.fastdiffsel:FastDiffSel",
         "fewstab": "shotproof.tasks.fewstab.fewstab_sampler:FewStab",
@@ -261,8 +262,8 @@ samplers: Registry[Sampler] = Registry(
         "semantic": "shotproof.tasks.semantic:Semantic",
         "shift": "shotproof.tasks.shift:Shift",
     },
-)
     hint=_hint_at_change,
+)
 
 
 def sample(

@@ -19,7 +19,7 @@ from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
 from shotproof.core.records import TasksRecord
 from shotproof.core.tables import cast_columns
-from shotproof.tasks.changed_check import SAMPLER, ItemColumns, check_changes
+from shotproof.tasks.changed_check import COPIES, SAMPLER, ItemColumns, check_changes, check_copies
 from shotproof.tasks.context.context_check import SETS, check_context
 from shotproof.tasks.plates import background_names
 from shotproof.tasks.taskset import TaskSet
@@ -72,6 +72,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     and no source is on both sides of a task.
     Tasks with changed items (`changed`): the items of the recorded side have the recorded change, and backgrounds are
     those of the items that it allows.
+    Tasks with changed copies (`copied`): each support item has the recorded copies, all different; the copies count
+    neither as shots nor as repeated items.
     Tasks without replacement (`depletion`): no item occurs twice in the whole set, which uses up the data.
 
     Args:
@@ -94,7 +96,7 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     record = tasks.record
     rows: list[Row] = cast_columns(tasks.table, _RECORDED, "tasks").to_pylist()
     has_contexts = record.sampler_name in SETS
-    is_changed = record.sampler_name == SAMPLER
+    is_changed = record.sampler_name in (SAMPLER, COPIES)
     planted = not (has_contexts or is_changed) and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
         raise InputError("these tasks plant attributes: checking them needs the attributes that they were drawn with")
@@ -118,7 +120,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
             messages = check_context(task, contexts, lookup.of_class, lookup.source, record.sampler_name, clean_value)
             violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
         if is_changed:
-            messages = check_changes(task, record.options, item_columns)
+            check = check_copies if record.sampler_name == COPIES else check_changes
+            messages = check(task, record.options, item_columns)
             violations.extend(Violation(task[0]["task"], label, message) for label, message in messages)
     if record.sampler_name == "depletion":
         violations.extend(_check_depletion(rows, lookup, record, len(tasks)))
@@ -165,10 +168,12 @@ def _check_shape(task: list[Row], lookup: _Lookup, record: TasksRecord) -> Itera
     if is_unequal and queries != (record.way or 0) * (record.query or 0):
         yield Violation(number, None, f"{queries} query items, but the design has {record.way} times {record.query}")
     for row in task:
-        for side, size in (("support", record.shot), ("query", None if is_unequal else record.query)):
-            if size not in (None, len(row[side])):
-                yield Violation(number, row["label"], f"{len(row[side])} {side} items, but the design has {size}")
-        for item, count in Counter(row["support"] + row["query"]).items():
+        support = _without_copies(row) if record.sampler_name == COPIES else row["support"]
+        sizes = (("support", support, record.shot), ("query", row["query"], None if is_unequal else record.query))
+        for side, items, size in sizes:
+            if size not in (None, len(items)):
+                yield Violation(number, row["label"], f"{len(items)} {side} items, but the design has {size}")
+        for item, count in Counter(support + row["query"]).items():
             if count > 1:
                 yield Violation(number, row["label"], f"item '{item}' occurs {count} times")
             if item not in lookup.label:
@@ -181,6 +186,12 @@ def _check_shape(task: list[Row], lookup: _Lookup, record: TasksRecord) -> Itera
         for item in row["query"]:
             if lookup.source.get(item) in support_sources:
                 yield Violation(number, row["label"], f"query item '{item}' shares its source with a support item")
+
+
+def _without_copies(row: Row) -> list[str]:
+    """Return the support items that are as they are; all, if changes are not recorded."""
+    spellings = row.get("support_change") or [None] * len(row["support"])
+    return [item for item, spelling in zip(row["support"], spellings, strict=True) if not spelling]
 
 
 def _check_depletion(rows: list[Row], lookup: _Lookup, record: TasksRecord, tasks: int) -> Iterator[Violation]:

@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.storage.files import path_exists
 from shotproof.core.trust import NotTrusted
-from shotproof.tasks.changed import Changed, Variants
+from shotproof.tasks.changed import ChangingSampler, Variants
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -82,7 +82,7 @@ class Drawing:
             raise Mismatch(f"{prefix} file {missing}, which does not exist here")
         like_drawing = None if like is None else cls.of(like, inputs, drawings)
         variants = refused = None
-        if isinstance(sampler, Changed):
+        if isinstance(sampler, ChangingSampler):
             catalog = inputs.catalog(record.source("catalog"))
             data["plates"] = catalog.in_split(record.split)
             needed = Variants.of(tasks, catalog)

@@ -15,7 +15,7 @@ from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_file import TuneOn
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, layer_stamps
-from shotproof.tasks.changed import Changed
+from shotproof.tasks.changed import ChangingSampler
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
@@ -53,7 +53,7 @@ class DrawnSets:
         """
         drawn_sets: dict[str, DrawnSet] = {}
         keeps_changes = draw.sampler.keeps_changes and draw.like in self.changed_samplers
-        is_changed = isinstance(draw.sampler, Changed) or keeps_changes
+        is_changed = isinstance(draw.sampler, ChangingSampler) or keeps_changes
         if is_changed:
             self.changed_samplers.add(str(draw.sampler))
         for sampler in draw.sampler.sets(self.catalog).values():

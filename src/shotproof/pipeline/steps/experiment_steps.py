@@ -58,7 +58,7 @@ from shotproof.pipeline.steps.evaluated_files import EncodedData, EvaluatedFiles
 from shotproof.pipeline.steps.reporting_runtime import ReportingRuntime
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps, layer_stamps, stamp
 from shotproof.report.pages.contact_sheet import write_contact_sheet
-from shotproof.tasks.changed import Changed
+from shotproof.tasks.changed import ChangingSampler
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
@@ -467,8 +467,8 @@ class ExperimentSteps:
 
         Masks that the experiment cut itself were checked then.
         """
-        shown = [draw.sampler.made_change for draw in self.experiment.draws if isinstance(draw.sampler, Changed)]
-        is_needed = any(isinstance(change, BackgroundChange) for change in shown)
+        samplers = [draw.sampler for draw in self.experiment.draws if isinstance(draw.sampler, ChangingSampler)]
+        is_needed = any(isinstance(change, BackgroundChange) for sampler in samplers for change in sampler.made_changes)
         if self.experiment.masks is not None or not is_needed or MASK not in catalog.table.column_names:
             return catalog
         on_error = self.experiment.on_error

@@ -66,8 +66,8 @@ class Clean(ContextSet):
         """Bind the sampler to these inputs. Raise InputError if no value marks items without a context."""
         if self.clean_value is None and clean_context(inputs.catalog, self.context_column) is None:
             raise InputError(
-                f"sampler '{self.name}' needs the value that marks items without a context, e.g. {self.example}; sounds "
-                "that were mixed with --clean (in an experiment, [mix] clean = true) have one"
+                f"sampler '{self.name}' needs the value that marks items without a context, e.g. {self.example}; "
+                "sounds that were mixed with --clean (in an experiment, [mix] clean = true) have one"
             )
         return super().bound(inputs)
 
