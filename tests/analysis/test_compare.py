@@ -283,7 +283,7 @@ def test_two_data_sets_are_each_re_evaluated_on_their_own(world: World) -> None:
 
 def test_depletion_of_biased_tasks_is_refused() -> None:
     comparison = compare(draw_results(draw_tasks("fewstab"), {"ncc": 0.5}), intervals=["depletion"])
-    assert "only random tasks can be drawn without replacement" in comparison.refused["depletion"]
+    assert "only random tasks" in comparison.refused["depletion"]
 
 
 def test_two_detectors_have_their_detection_accuracy_on_the_split() -> None:

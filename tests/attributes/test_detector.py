@@ -106,5 +106,5 @@ def test_a_detector_must_answer_for_exactly_the_items_of_the_catalog(catalog: Ca
 
     with pytest.raises(InputError, match=r"detector 'Forgetful' .* lacks 'xyz'"):
         detect(catalog, Forgetful())
-    with pytest.raises(InputError, match="has items that the catalog lacks"):
+    with pytest.raises(InputError, match=r"has items .*catalog lacks"):
         detect(catalog, Talkative())

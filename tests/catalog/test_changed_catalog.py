@@ -128,10 +128,10 @@ def test_items_without_a_mask_or_a_plate_are_named(tmp_path: Path) -> None:
     assert can_be_changed(catalog, changes.make("only-background")).tolist() == [True, False, True]
     assert can_be_changed(catalog, changes.make("blur")).all()
     for item, spelling, message in (
-        ("0-1.png", "only-background", "item '0-1.png' or its plate has no foreground: images need masks"),
-        ("0-0.png", "mixed-same(plate='0-1.png')", "item '0-0.png' or its plate has no foreground"),
+        ("0-1.png", "only-background", "item '0-1.png' or its plate .*: images need masks"),
+        ("0-0.png", "mixed-same(plate='0-1.png')", "item '0-0.png' or its plate"),
         ("0-0.png", "mixed-same", "item '0-0.png' has no plate"),
-        ("0-0.png", "mixed-same(plate='x')", "has the plate 'x', which is not in the catalog"),
+        ("0-0.png", "mixed-same(plate='x')", "has the plate 'x', .*catalog"),
         ("0-0.png", "gain", "change 'gain' does not apply to images"),
     ):
         with pytest.raises(InputError, match=message.replace("(", r"\(")):
@@ -169,7 +169,7 @@ def test_mixtures_without_a_background_cannot_be_taken_apart(tmp_path: Path) -> 
     columns = {"item": ["a", "b"], "path": ["", ""], "label": ["x", "x"], "split": ["test"] * 2, **parts}
     catalog = Catalog(pa.table(columns), tmp_path)
     assert can_be_changed(catalog, changes.make("only-background")).tolist() == [True, False]
-    with pytest.raises(InputError, match=r"item 'b' or its plate has no foreground: .* sounds need to be mixtures"):
+    with pytest.raises(InputError, match=r"item 'b' or its plate .* sounds need to be mixtures"):
         item_files(changed(catalog, "only-background"))
     with pytest.raises(InputError, match="change 'blur' does not apply to sounds"):
         item_files(changed(catalog, "blur"))
@@ -240,7 +240,7 @@ def test_an_item_with_the_name_of_a_changed_one_is_told_with_the_change(tmp_path
     names = pa.array(["a.png", "a.png @ blur"])
     catalog = Catalog(catalog.table.set_column(0, "item", names), tmp_path)
     assert len(changed(catalog, "noise")) == 4
-    with pytest.raises(InputError, match=r"'a\.png @ blur' is also the name of item 'a\.png' with the change 'blur'"):
+    with pytest.raises(InputError, match=r"'a\.png @ blur' .* item 'a\.png' with the change 'blur'"):
         changed(catalog, "noise", "blur")
 
 

@@ -63,7 +63,7 @@ def test_a_catalog_is_called_as_its_data_set_its_folder_or_as_one_says(data_of: 
 
 def test_a_root_that_is_a_link_to_itself_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"loop is a link that leads back to itself"):
+    with pytest.raises(InputError, match=r"loop is a link .*itself"):
         read_layout(tmp_path / "loop")
 
 

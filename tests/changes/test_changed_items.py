@@ -102,11 +102,11 @@ def test_a_mask_may_have_another_size_but_no_other_shape(tmp_path: Path) -> None
     iou = (source.layers().mask & disc(40, 60)).sum() / (source.layers().mask | disc(40, 60)).sum()
     assert iou > 0.95
     Image.fromarray(disc(60, 40)).save(source.mask)
-    with pytest.raises(UnreadableItem, match=r"a\.mask\.png has 40 x 60 pixels, which is not the shape of .*a\.png"):
+    with pytest.raises(UnreadableItem, match=r"a\.mask\.png has 40 x 60 pixels, .*not the shape of .*a\.png"):
         source.layers()
 
 
-@pytest.mark.parametrize(("value", "problem"), [(0, "is empty"), (255, "is full: it shows no background")])
+@pytest.mark.parametrize(("value", "problem"), [(0, "is empty"), (255, "is full: .*no background")])
 def test_masks_that_tell_nothing_are_refused_where_layers_are_needed(tmp_path: Path, value: int, problem: str) -> None:
     item, plate = saved(tmp_path / "a.png"), saved(tmp_path / "b.png", seed=1)
     assert plate.mask is not None

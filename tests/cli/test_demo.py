@@ -49,7 +49,7 @@ def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monk
         assert f"- {name}, trained on other animals" in done.stdout
         assert name in report
     # Colors alone tell the places apart: networks that have hardly learned anything go by them.
-    assert "It relies on the background: that costs" in done.stdout
+    assert "It relies on the background" in done.stdout
     assert "was named" in done.stdout
     assert "95% sampler interval" in done.stdout
     assert "shotproof run FOLDER" in done.stdout
@@ -60,7 +60,7 @@ def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monk
     assert again.exit_code == 0
     (tmp_path / "out" / "experiment.toml").write_text("mine")
     changed = CliRunner().invoke(app, ["demo", *where])
-    assert "differs from the demo's: run it with shotproof run" in str(changed.exception)
+    assert "run it with shotproof run" in str(changed.exception)
     assert (tmp_path / "out" / "experiment.toml").read_text() == "mine"
 
 
@@ -69,7 +69,7 @@ def test_a_folder_that_holds_other_things_is_left_alone(kind: list[str], tmp_pat
     (tmp_path / "photo.jpg").touch()
     done = CliRunner().invoke(app, ["demo", *kind, "-o", str(tmp_path)])
     assert isinstance(done.exception, InputError)
-    assert "has other contents: choose another folder" in str(done.exception)
+    assert "has other contents" in str(done.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 

@@ -19,7 +19,7 @@ def test_a_card_whose_means_contradict_its_tasks_is_refused_by_every_reader(tmp_
     file = tmp_path / "card.json"
     make_card(axis).write(file)
     for reader in (Card.read, read):
-        with pytest.raises(InputError, match=r"accuracy, acc: 80.0 is not the mean over its tasks, 79.0000"):
+        with pytest.raises(InputError, match=r"accuracy, acc: 80.0 is not the mean .*, 79.0000"):
             reader(file)
     with pytest.raises(InputError, match=r"card.json: random-5-shot: accuracy, acc: 80.0 is not the mean"):
         leaderboard(tmp_path)
@@ -28,7 +28,7 @@ def test_a_card_whose_means_contradict_its_tasks_is_refused_by_every_reader(tmp_
 
 def test_a_gap_of_its_own_making_is_refused(tmp_path: Path) -> None:
     make_card(with_estimates(stress_axis(), gap={"acc": card_number(0.1, 1.0)})).write(tmp_path / "card.json")
-    with pytest.raises(InputError, match=r"fewstab: gap, acc: 0.1 is not the accuracy on the reference minus"):
+    with pytest.raises(InputError, match=r"fewstab: gap, acc: 0.1 is not .*reference minus"):
         Card.read(tmp_path)
 
 

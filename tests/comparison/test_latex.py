@@ -73,8 +73,8 @@ def test_the_caption_states_the_interval_and_what_bold_means() -> None:
     caption = re.findall(r"\\caption\{(.*)\}", with_gaps().to_latex())[0]
     assert "birds, 3-way 1-shot, 4 queries per class, split test" in caption
     assert r"half-width of the 95\% interval 'sampler'" in caption
-    assert "New tasks drawn from the same items" in caption
-    assert "skill lost in percent of the accuracy above chance" in caption
+    assert "New tasks" in caption
+    assert "skill lost in percent" in caption
     for part in ("Bold", "conclusively higher (for losses, lower)", "paired tests", "corrected"):
         assert part in caption
 

@@ -125,7 +125,7 @@ def notes(sizes: list[int], seed: int = 0) -> tuple[list[str], float]:
 def test_large_classes_that_are_easy_raise_the_open_mean_and_that_is_said() -> None:
     told, difference = notes([200] * 6 + [20] * 6)
     (note,) = (one for one in told if "Acc is" in one)
-    found = re.search(r"Acc is ([0-9.]+) points higher .* ([+-][0-9.]+) points are due to large classes", note)
+    found = re.search(r"Acc is ([0-9.]+) points higher .* ([+-][0-9.]+) points .*large classes", note)
     assert found is not None
     assert float(found[1]) == pytest.approx(difference, abs=0.051)
     # Random tasks use all classes alike, depletion the large ones: nearly all of the difference.

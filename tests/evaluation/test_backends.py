@@ -104,7 +104,7 @@ def test_a_task_brings_its_own_seed_and_the_first_tasks_are_the_same(catalog: Ca
 def test_queries_without_an_answer_count_as_wrong_and_are_counted(catalog: Catalog) -> None:
     tasks = sample(catalog, "random", way=2, shot=5, query=4, tasks=5)
     whole = evaluate(tasks, catalog=catalog, methods=NearestPixels(), runtime=PLAIN)
-    with pytest.warns(RuntimeWarning, match="20 of 40 answers name none of the classes, and count as wrong"):
+    with pytest.warns(RuntimeWarning, match="20 of 40 answers .*wrong"):
         half = evaluate(tasks, catalog=catalog, methods=NearestPixels(silent_every=2), runtime=PLAIN)
     assert half.record.methods[0].unanswered == 20
     for row, other in zip(whole.table.to_pylist(), half.table.to_pylist(), strict=True):
@@ -129,7 +129,7 @@ def test_answers_that_are_none_are_refused(catalog: Catalog, answers: str, messa
 def test_what_a_method_needs_must_be_given(catalog: Catalog) -> None:
     tasks = sample(catalog, "random", way=2, shot=1, query=4, tasks=3)
     features = encode(catalog, "pixels(size=2)", runtime=PLAIN)
-    with pytest.raises(InputError, match="'NearestPixels' needs the items themselves: give the catalog"):
+    with pytest.raises(InputError, match=r"'NearestPixels' needs .*: give the catalog"):
         evaluate(tasks, features, NearestPixels(), runtime=PLAIN)
     with pytest.raises(InputError, match="'ncc' needs features"):
         evaluate(tasks, catalog=catalog, methods="ncc", runtime=PLAIN)

@@ -163,7 +163,7 @@ def test_zero_vectors_are_told_once_and_evaluated() -> None:
     values = features.array.copy()
     zero = tasks.table.column("support")[0].as_py()[0]
     values[features.table.column("item").to_pylist().index(zero)] = 0
-    with pytest.warns(RuntimeWarning, match=r"features of 'features': 1 of \d+ items are zero in all dimensions"):
+    with pytest.warns(RuntimeWarning, match=r"features of 'features': 1 of \d+ items are zero"):
         results = evaluate(tasks, Features.from_array(features.table.column("item").to_pylist(), values), ["ncc"])
     has_it = [zero in [*row["support"], *row["query"]] for row in tasks.table.to_pylist()]
     others = ~np.isin(tasks.task_of_row, tasks.task_of_row[np.array(has_it)])
@@ -185,7 +185,7 @@ class Returns(Method):
 
 def test_methods_that_break_the_contract_are_named() -> None:
     tasks, features = draw_task_set()
-    with pytest.raises(InputError, match=r"method 'Returns\(value='nan'\)': a score is not a number"):
+    with pytest.raises(InputError, match=r"method 'Returns\(value='nan'\)': .*not a number"):
         evaluate(tasks, features, [Returns("nan")])
     with pytest.raises(InputError, match="expected scores of shape"):
         evaluate(tasks, features, [Returns("0", extra=1)])

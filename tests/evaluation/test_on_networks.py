@@ -103,11 +103,11 @@ def test_tasks_of_seen_classes_are_refused(world: sp.Catalog, model: sp.Model) -
 
 def test_what_is_missing_or_does_not_go_together_is_told(world: sp.Catalog, model: sp.Model) -> None:
     tasks, features = drawn(world), sp.encode(world, "pixels(size=4)")
-    with pytest.raises(InputError, match="method 'anil' adapts a network: give a model"):
+    with pytest.raises(InputError, match=r"method 'anil' .*: give a model"):
         sp.evaluate(tasks, catalog=world, methods="anil")
-    with pytest.raises(InputError, match="method 'anil' needs the items themselves: give the catalog"):
+    with pytest.raises(InputError, match=r"method 'anil' .*: give the catalog"):
         sp.evaluate(tasks, features, methods="anil", model=model)
-    with pytest.raises(InputError, match=r"method 'ncc' .* use the model as an encoder, model:FILE"):
+    with pytest.raises(InputError, match=r"method 'ncc' .* encoder, model:FILE"):
         sp.evaluate(tasks, features, methods="ncc", model=model)
     with pytest.raises(InputError, match="'anil' needs a model and 'ncc' needs features"):
         sp.evaluate(tasks, catalog=world, methods=["anil", "ncc"], model=model)
@@ -115,7 +115,7 @@ def test_what_is_missing_or_does_not_go_together_is_told(world: sp.Catalog, mode
         sp.evaluate(tasks, catalog=world, methods="boil", model=model)
     with pytest.raises(InputError, match="3 classes, but the tasks have 2"):
         sp.evaluate(drawn(world, way=2), catalog=world, methods="anil", model=model)
-    with pytest.raises(InputError, match="rates: a learning rate is chosen on validation tasks"):
+    with pytest.raises(InputError, match=r"rates: .*validation tasks"):
         sp.evaluate(tasks, catalog=world, methods="anil", model=model, rates=[0.1])
     with pytest.raises(InputError, match=r"model missing\.model does not exist"):
         sp.evaluate(tasks, catalog=world, methods="anil", model="missing.model")
@@ -160,5 +160,5 @@ def test_batches_that_do_not_fit_into_memory_are_halved(world: sp.Catalog, model
     fitting = sp.evaluate(tasks, catalog=world, model=model, methods=Finetune(steps=1))
     halved = sp.evaluate(tasks, catalog=world, model=model, methods=Hungry(steps=1))
     assert halved.table.select(COUNTS).equals(fitting.table.select(COUNTS))
-    with pytest.raises(InputError, match="one task does not fit into the memory of cpu: use another device"):
+    with pytest.raises(InputError, match=r"one task .*memory of cpu: use another device"):
         sp.evaluate(tasks, catalog=world, model=model, methods=Hungry(most=0))

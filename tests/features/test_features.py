@@ -73,7 +73,7 @@ def test_rows_of_items_and_an_item_without_a_feature() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_value_that_is_not_finite_names_its_item(value: float) -> None:
-    with pytest.raises(InputError, match="item 'b' has a value that is not finite"):
+    with pytest.raises(InputError, match=r"item 'b' .*not finite"):
         Features.from_array(["a", "b"], [[0.0, 1.0], [value, 1.0]])
 
 
@@ -115,19 +115,17 @@ def test_files_of_maps_are_in_groups_of_rows(tmp_path: Path, monkeypatch: pytest
 
 
 def test_vectors_have_no_maps() -> None:
-    with pytest.raises(
-        InputError, match=r"'features' are one vector per item: an encoder with maps=True gives local maps"
-    ):
+    with pytest.raises(InputError, match=r"'features' .*: an encoder with maps=True"):
         _ = Features.from_array(["a"], np.ones((1, 3))).maps
 
 
 def test_a_value_too_large_for_a_map_names_its_item() -> None:
-    with pytest.raises(InputError, match="item 'b' has a value that is not finite"):
+    with pytest.raises(InputError, match=r"item 'b' .*not finite"):
         Features.from_array(["a", "b"], [[[[1.0]]], [[[1e6]]]])
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3, 1), (2.0, 2, 1), (-2, -2, 1)])
 def test_a_shape_that_is_not_that_of_the_lists_is_refused(shape: tuple[int, ...]) -> None:
     table = Features.from_array(["a"], np.ones((1, 4))).table
-    with pytest.raises(InputError, match=r"expected a shape \[d, h, w\] of 4 numbers in the metadata, found"):
+    with pytest.raises(InputError, match=r"expected a shape \[d, h, w\] of 4 numbers .*found"):
         Features(table, FeaturesRecord(shape=shape))

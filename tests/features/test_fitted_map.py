@@ -77,10 +77,10 @@ def test_a_projection_of_many_dimensions_is_a_small_file(tmp_path: Path) -> None
     ("change", "message"),
     [
         (lambda table: table.drop_columns(["scale"]), "no column 'scale'"),
-        (lambda table: table.slice(0, 0), "expected one row per dimension, found no rows"),
+        (lambda table: table.slice(0, 0), "row per dimension, found no rows"),
         (
             lambda table: table.set_column(2, "directions", pa.array([[1.0]] * 6, pa.list_(pa.float32(), 1))),
-            "expected as many images as directions, found 2 and 1",
+            "images as directions, found 2 and 1",
         ),
         (
             lambda table: table.set_column(0, "scale", pa.array([1.0] * 5 + [float("nan")])),

@@ -38,7 +38,7 @@ def test_wrong_columns_and_empty_values_are_told(path: Path, tmp_path: Path) -> 
     lists = pa.FixedSizeListArray.from_arrays(pa.array([1.0, None] * 2000, pa.float32()), 2)
     items = [f"item{i}" for i in range(2000)]
     pq.write_table(pa.table({"item": items, "feature": lists}), tmp_path / "empty.parquet")
-    with pytest.raises(InputError, match=r"empty.parquet, column 'feature' has an empty value"):
+    with pytest.raises(InputError, match=r"empty.parquet, column 'feature' .*empty"):
         Features.read(tmp_path / "empty.parquet")
     pq.write_table(pa.table({"item": items, "features": lists}), tmp_path / "named.parquet")
     with pytest.raises(InputError, match="no column 'feature': did you mean 'features'"):

@@ -136,11 +136,11 @@ def test_texts_of_ones_own(catalog: Catalog, tmp_path: Path, monkeypatch: pytest
         images.with_texts(catalog, Features.from_array(labels, np.eye(3)[np.zeros(len(labels), int)]))
     with pytest.raises(InputError, match=f"the texts lack the class '{labels[0]}'"):
         images.with_texts(catalog, Features.from_array(labels[1:], np.ones((len(labels) - 1, 4))))
-    with pytest.raises(InputError, match="are local maps: texts need one vector per item"):
+    with pytest.raises(InputError, match=r"are local maps: .*one vector"):
         Features.from_array(catalog.items, np.ones((len(catalog), 4, 1, 1))).with_texts(catalog, words)
     broken = joined.table.set_column(
         2, "class_text", pa.FixedSizeListArray.from_arrays(pa.array(np.full(4 * len(catalog), np.nan, np.float32)), 4)
     )
     tasks = sample(catalog, "random", split=catalog.splits[-1], way=2, shot=1, query=2, tasks=3)
-    with pytest.raises(InputError, match="has a value that is not finite"):
+    with pytest.raises(InputError, match="not finite"):
         evaluate(tasks, Features(broken), "zero-shot", runtime=PLAIN)

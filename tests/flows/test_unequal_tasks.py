@@ -90,7 +90,7 @@ def test_all_intervals_are_given_or_refused_in_words(tasks: TaskSet, data: tuple
     inputs = Inputs([results], [tasks], [catalog], [features], halvings=4)
     table = compare(inputs, intervals=("sampler", "images", "classes", "depletion"))
     assert list(table.refused) == ["depletion"]
-    assert "only random tasks can be drawn without replacement; these are" in table.refused["depletion"]
+    assert "without replacement; these are" in table.refused["depletion"]
     for row in table.groups[0].rows:
         assert all(row.intervals["acc"][name].half_width > 0 for name in ("sampler", "images", "classes"))
 
@@ -145,7 +145,7 @@ def test_a_task_needs_a_query_and_a_class_a_list(data: tuple[Catalog, Features])
     rows = tasks.table.to_pylist()
     for row in rows[:3]:
         row["query"] = []
-    with pytest.raises(InputError, match="column 'query': every class needs a list, and every task at least one item"):
+    with pytest.raises(InputError, match=r"column 'query': every class needs .*at least one item"):
         TaskSet(pa.Table.from_pylist(rows, tasks.table.schema))
 
 

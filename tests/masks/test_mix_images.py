@@ -167,9 +167,9 @@ def test_the_mapping_and_the_settings_fit_the_catalog(tmp_path: Path) -> None:
     catalog = draw_masked(tmp_path / "raw", items=2)
     with pytest.raises(InputError, match="no image has the foreground 'class9': did you mean"):
         mix(catalog, PairMapping({"class9": ("class2",)}, {}, {}), tmp_path / "out", runtime=ALONE)
-    with pytest.raises(InputError, match="a foreground is cut out by its mask, and no image has one"):
+    with pytest.raises(InputError, match="mask, and no image has one"):
         make(Catalog(catalog.table.drop_columns(["mask"]), catalog.root), tmp_path / "out")
-    with pytest.raises(InputError, match=r"images, which have no loudness: expected sp\.masks\.ImageMixSettings"):
+    with pytest.raises(InputError, match=r"images, .*expected sp\.masks\.ImageMixSettings"):
         mix(catalog, MAPPING, tmp_path / "out", MixSettings(dial=2))
     with pytest.raises(InputError, match=r"does not hold images: expected sp\.sounds\.MixSettings"):
         mix(draw_clips(tmp_path / "sounds", 1), MAPPING, tmp_path / "out", ImageMixSettings())

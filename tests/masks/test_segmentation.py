@@ -60,7 +60,7 @@ def test_the_fingerprint_of_onnx_follows_weights_beside_the_file(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("outputs", "size", "message"), [(3, 32, r"expected one map of an image, got shape \[1, 3"), (1, 48, "such images")]
+    ("outputs", "size", "message"), [(3, 32, r"expected one map .*got shape \[1, 3"), (1, 48, "such images")]
 )
 def test_models_of_something_else_are_refused(tmp_path: Path, outputs: int, size: int, message: str) -> None:
     redness(tmp_path / "m.onnx", outputs=outputs)
@@ -129,5 +129,5 @@ def test_the_fingerprint_of_hugging_face_follows_the_weights(tmp_path: Path) -> 
 
 
 def test_the_hub_is_not_asked_unless_allowed() -> None:
-    with pytest.raises(InputError, match=r"neither a folder nor in the local Hugging Face cache.*hub=True"):
+    with pytest.raises(InputError, match=r"neither a folder nor .*cache.*hub=True"):
         cutters.make("hf:no/such-model").cut(np.zeros((20, 20, 3), np.uint8), None)

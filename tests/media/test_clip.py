@@ -86,7 +86,7 @@ def test_what_is_no_sound_is_one_clear_error(tmp_path: Path) -> None:
         "empty.wav": r"empty\.wav is empty",
         "slow.wav": r"slow\.wav cannot be read: 10 samples per second, expected 1,000 to 768,000",
         "nan.wav": r"nan\.wav .* not finite",
-        ".": r"cannot be read: expected a regular file, found a folder",
+        ".": r"cannot be read: .*found a folder",
     }.items():
         with pytest.raises(UnreadableItem, match=message):
             read_clip(tmp_path / name)

@@ -43,7 +43,7 @@ def test_centered_frames_agree_with_passts_preprocessing() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(InputError, match="a clip of 399 samples is shorter than a window of 400"):
+    with pytest.raises(InputError, match=r"a clip of 399 samples .*shorter .* 400"):
         filter_bank(torch.zeros(399))
     with pytest.raises(InputError, match="expected low_hz < high_hz <= rate / 2"):
         FilterBank(high_hz=9_000)

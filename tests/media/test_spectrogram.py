@@ -109,7 +109,7 @@ def test_bands_without_a_norm_add_up_to_one_between_the_outer_peaks(scale: str) 
 
 
 def test_a_clip_shorter_than_a_window_needs_padding() -> None:
-    with pytest.raises(InputError, match="a clip of 1000 samples is shorter than one window of 1024"):
+    with pytest.raises(InputError, match=r"a clip of 1000 samples .*shorter .* 1024"):
         log_mel(torch.zeros(1, 1000), LogMel(center=False))
 
 

@@ -60,10 +60,10 @@ def test_what_is_no_whole_model_is_told(model: Model, tmp_path: Path) -> None:
     whole = file.read_bytes()
     for length in (0, 4, 100, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:length])
-        with pytest.raises(InputError, match="cannot be read: it is truncated"):
+        with pytest.raises(InputError, match=r"cannot be read: .*truncated"):
             Model.read(file)
     file.write_text("some text, and no model at all")
-    with pytest.raises(InputError, match="cannot be read: it is truncated"):
+    with pytest.raises(InputError, match=r"cannot be read: .*truncated"):
         Model.read(file)
     save_file({"weight": torch.zeros(2)}, file)
     with pytest.raises(InputError, match="is not a Shotproof model: its metadata says kind none"):
@@ -114,7 +114,7 @@ def test_a_pretrained_backbone_is_a_model_by_its_name_and_an_untrained_one_is_no
     assert not model.record.seen
     model.write(tmp_path / "vit.model")
     assert Model.load(tmp_path / "vit.model").digest == model.digest
-    with pytest.raises(InputError, match="backbone 'resnet12' has no pretrained weights: train it first"):
+    with pytest.raises(InputError, match="backbone 'resnet12' has no pretrained weights"):
         Model.load("resnet12")
     with pytest.raises(InputError, match="model resnet99 does not exist"):
         Model.load("resnet99")

@@ -133,6 +133,19 @@ def _variants() -> Iterator[dict[str, Any]]:
     for change in ("only-foreground", "mixed-same", "mixed-random", "mixed-rival"):
         yield {"sampler": "changed", "options": {"change": change}, "like": "random", "world": "masked"}
 
+    yield {"sampler": "chosen", "like": "random"}
+    yield {"sampler": "chosen", "like": "random", "world": "sources"}
+    yield {"sampler": "chosen", "options": {"choose": "spread"}, "like": "random", **attributes}
+    yield {"sampler": "chosen", "options": {"choose": "spread"}, "like": "iid", "way": 3}
+    yield {"sampler": "chosen", "options": {"choose": "spread", "cues": 2}, "like": "random"}
+    for choose in ("typical", "easy"):
+        yield {"sampler": "chosen", "options": {"choose": choose}, "like": "random", **features}
+        yield {"sampler": "chosen", "options": {"choose": choose, "normalise": True}, "like": "random", **features}
+
+    yield {"sampler": "copied", "options": {"changes": ("noise", "blur(severity=5)")}, "like": "random"}
+    for change in ("mixed-same", "mixed-random", "mixed-rival"):
+        yield {"sampler": "copied", "options": {"changes": (change,)}, "like": "random", "world": "masked"}
+
     yield {"sampler": "random", "world": "shapes", "way": 5, "query": 10}
     yield {"sampler": "fewstab", "world": "shapes", "way": 5, "query": 10, **attributes}
 

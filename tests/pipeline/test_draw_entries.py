@@ -50,7 +50,7 @@ def test_a_reference_that_is_named_stays() -> None:
 
 
 def test_a_change_of_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match=r"none is listed before it: add one, e\.g\. random"):
+    with pytest.raises(InputError, match=r"none is listed .*: add one, e\.g\. random"):
         draws(NOISE, "random")
 
 
@@ -75,7 +75,7 @@ def test_pasted_items_are_drawn_once() -> None:
 
 
 def test_tasks_that_there_are_not_are_refused() -> None:
-    with pytest.raises(InputError, match="nothing was evaluated yet that could be changed"):
+    with pytest.raises(InputError, match="nothing was evaluated yet"):
         changed_draws(["blur"], "query", None, [])
     with pytest.raises(InputError, match="of: no tasks of sampler 'randm' were evaluated: did you mean 'random'"):
         changed_draws(["blur"], "query", "randm", draws("random"))

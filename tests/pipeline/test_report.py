@@ -151,7 +151,7 @@ def test_only_random_tasks_still_make_a_gallery(tmp_path: Path) -> None:
 def test_tasks_of_other_results_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     results = make_results(make_tasks(catalog), "pixels", {"ncc": 0.5})
-    with pytest.raises(Mismatch, match="no results are on the task set"):
+    with pytest.raises(Mismatch, match="no results are on"):
         write_report(tmp_path / "r.html", [results], tasks=[make_tasks(catalog, seed=3)])
     assert not (tmp_path / "r.html").exists()
 
@@ -304,5 +304,5 @@ def test_an_explanation_is_a_page_of_its_own(tmp_path: Path) -> None:
     assert with_images.find("h1") == without.find("h1") == ["Why are these fewstab tasks hard?"]
     assert with_images.find("img")
     assert not without.find("img")
-    with pytest.raises(InputError, match=r"expected a name that ends in \.html$"):
+    with pytest.raises(InputError, match=r"expected .*\.html$"):
         write_explanations(tmp_path / "x.svg", [(explanation, words)])

@@ -73,7 +73,7 @@ def test_an_experiment_file_is_a_study(tmp_path: Path) -> None:
 
 def test_a_study_of_files_evaluates_nothing_more() -> None:
     study = Study.of(drawn_study().evaluate("ncc", on="random", **SMALL).results)
-    with pytest.raises(InputError, match="this study was read from files"):
+    with pytest.raises(InputError, match="study was read from files"):
         study.evaluate("ridge")
     with pytest.raises(InputError, match="nothing was evaluated yet"):
         drawn_study().verdict()
@@ -231,12 +231,12 @@ def test_what_cannot_be_changed_is_refused(tmp_path: Path, change: str, options:
 
 def test_a_change_needs_tasks(tmp_path: Path) -> None:
     study = masked_study(tmp_path)
-    with pytest.raises(InputError, match="nothing was evaluated yet that could be changed"):
+    with pytest.raises(InputError, match="nothing was evaluated yet"):
         study.change("blur")
-    with pytest.raises(InputError, match=r"^sampler 'changed' changes the tasks of another sampler"):
+    with pytest.raises(InputError, match=r"^sampler 'changed' changes the tasks"):
         study.evaluate("ncc", on="changed", **CHANGED)
     with pytest.raises(InputError, match="unknown sampler 'blur': it is a change"):
         study.evaluate("ncc", on=["random", "blur"], **CHANGED)
     read = Study.of(study.evaluate("ncc", on="random", **CHANGED).results)
-    with pytest.raises(InputError, match="this study was read from files: to change tasks"):
+    with pytest.raises(InputError, match=r"study was read from files: .*change tasks"):
         read.change("blur")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -67,17 +68,19 @@ def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
         [str(folder / f"results-{name}.parquet") for name in ("hardest", "random")],
     )
     assert found.verified["the counts were reproduced on every task"] == tuple(results)
-    assert found.verified["the card was reproduced from the counts, with its intervals and ranks"] == (card,)
-    assert len(found.verified["every task satisfies the definition of its sampler"]) == 2
+    (of_card,) = (files for statement, files in found.verified.items() if statement.startswith("the card was"))
+    assert of_card == (card,)
+    (of_tasks,) = (files for statement, files in found.verified.items() if statement.startswith("every task"))
+    assert len(of_tasks) == 2
 
 
 def test_a_sample_leaves_the_intervals_and_says_so(folder: Path) -> None:
     found = verify(folder, sample=4)
     assert found.conclusion == "verified"
     assert len(found.verified["the counts were reproduced on 4 tasks of each set"]) == 2
-    assert list(found.unchecked) == [
-        "the card's intervals, ranks and baselines: intervals are not recomputed with --sample"
-    ]
+    (reason,) = found.unchecked
+    assert reason.startswith("the card's intervals, ranks and baselines: ")
+    assert "--sample" in reason
     told = invoke(folder, "--sample", 2)
     assert told.exit_code == 0
     assert told.output.splitlines()[-1] == "8 verified, 0 wrong, 1 not checked"
@@ -135,9 +138,10 @@ def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> Non
 
 def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
     results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
-    reason = "the features are missing: pass them as well"
     found = verify([results, tasks])
-    assert (found.conclusion, found.open) == ("not verified", (reason,))
+    assert found.conclusion == "not verified"
+    (reason,) = found.open
+    assert "features are missing" in reason
     told = invoke(results, tasks)
     assert told.output.splitlines()[-2:] == [
         f"not checked  {results}: {reason}",
@@ -156,7 +160,7 @@ def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
     (reason,) = verify([folder / "results-random.parquet", folder / "tasks-random.parquet", others]).open
-    assert reason.endswith(f"are missing: pass them as well (found: {others.digest})")
+    assert reason.endswith(f"as well (found: {others.digest})")
 
 
 def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
@@ -174,14 +178,15 @@ def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) ->
     found = verify(tmp_path / "card.json")
     assert all("excess" in problem for problem in found.problems)
     card = replace(drawn_card(), axes=drawn_card().axes[:1])
-    assert verify(card).open == ("the task sets to check it against are missing: pass them as well",)
+    (reason,) = verify(card).open
+    assert "task sets to check it against are missing" in reason
 
 
 def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
     tasks = [folder / f"tasks-{name}.parquet" for name in ("random", "hardest")]
     found = verify([folder / "card.json", *tasks, folder / "features.parquet"])
     assert found.conclusion == "verified"
-    assert "the accuracies of the card were reproduced on every task" in found.verified
+    assert any("accuracies of the card were reproduced" in statement for statement in found.verified)
 
 
 def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> None:
@@ -189,11 +194,10 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     tasks = sp.sample(catalog, "random", split="train", way=2, shot=1, query=2, tasks=3)
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
     assert verify([results, tasks, catalog, model]).conclusion == "verified"
-    assert verify([results, tasks]).open == (
-        "method 'finetune(steps=1)' adapts a model: pass the model and the catalog",
-    )
+    (reason,) = verify([results, tasks]).open
+    assert re.fullmatch(r"method 'finetune\(steps=1\)' .*: pass the model and the catalog", reason)
     (reason,) = verify([results, tasks, catalog, drawn_networks / "second.model"]).open
-    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is missing: pass it as well")
+    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is missing")
 
 
 @pytest.mark.strangers
@@ -205,7 +209,9 @@ def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Pat
     table = rows.set_column(0, "method", pa.array([f"{code}:head"] * len(rows)))
     lie = sp.Results(pa.concat_tables([table, results.rows_of("knn")]), results.record)
     found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
-    assert found.open == (f"method '{code}:head' runs custom code: allow it with --trust (in Python, trust=True)",)
+    (reason,) = found.open
+    assert reason.startswith(f"method '{code}:head' runs custom code")
+    assert "--trust" in reason
     assert found.conclusion == "not verified"
     assert not (tmp_path / "imported").exists()
 
@@ -218,9 +224,8 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
         rows.set_column(0, "method", pa.array([f"model:{tmp_path / 'secret'}"] * len(rows))), results.record
     )
     found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
-    assert found.open == (
-        f"method 'model:{tmp_path / 'secret'}' is the head of a model: pass the model and the catalog",
-    )
+    (reason,) = found.open
+    assert reason.startswith(f"method 'model:{tmp_path / 'secret'}' is the head of a model")
 
 
 def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
@@ -249,9 +254,9 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
         folder / "catalog.parquet": alone,
         tmp_path / "x.model": alone,
         tmp_path / "x.npz": alone,
-        tmp_path / "experiment.toml": "contains nothing that can be checked: expected task sets, results, a card",
-        tmp_path / "run.json": "is the manifest of a run: pass its folder",
-        tmp_path / "page.html": "contains nothing that can be checked: expected task sets, results, a card",
+        tmp_path / "experiment.toml": "contains nothing that can be checked",
+        tmp_path / "run.json": "of a run: pass its folder",
+        tmp_path / "page.html": "contains nothing that can be checked",
         tmp_path / "missing.parquet": "does not exist",
         tmp_path: "contains no run",
     }
@@ -261,7 +266,7 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
     with pytest.raises(InputError, match="nothing to check"):
         verify([])
     refused = invoke(folder / "tasks-random.parquet")
-    assert "catalog.parquet that the tasks were drawn from" in str(refused.exception)
+    assert "catalog.parquet that the tasks" in str(refused.exception)
 
 
 def test_a_run_with_changed_items_is_recomputed(tmp_path: Path) -> None:
@@ -281,5 +286,5 @@ def test_changed_tasks_must_be_those_that_they_name(tmp_path: Path) -> None:
     blurred = run.of("blur")
     fewer = sp.TaskSet(blurred.table.slice(3), blurred.record)
     problems = verify([fewer, run.tasks[0], run.catalog]).problems
-    assert any("its items are not those of the task set" in problem for problem in problems)
+    assert any("its items are not" in problem for problem in problems)
     assert not verify([blurred, run.tasks[0], run.catalog]).problems

@@ -80,7 +80,7 @@ def test_tasks_of_several_shapes_are_refused() -> None:
 
 def test_methods_on_different_tasks_are_refused() -> None:
     right = answers()
-    with pytest.raises(InputError, match="methods 'a' and 'b' were not evaluated on the same tasks"):
+    with pytest.raises(InputError, match=r"methods 'a' and 'b' .*same tasks"):
         Pilot.of(results_of({"a": right["a"], "b": right["b"][:50]}))
 
 

@@ -49,8 +49,8 @@ def test_a_csv_says_what_toml_says(tmp_path: Path) -> None:
     [
         ("foregrund,background\ndog,rain\n", "has no column 'foreground': did you mean 'foregrund'"),
         ("foreground,background,paring\ndog,rain,pair\n", "unknown column 'paring': did you mean 'pairing'"),
-        ("foreground,background\ndog,\n", "line 2: expected a foreground and a background, found 'dog,'"),
-        ("foreground,background,pairing\ndog,rain,easy\n", "line 2: expected pair or hard as pairing, found 'easy'"),
+        ("foreground,background\ndog,\n", "line 2: expected a foreground .*found 'dog,'"),
+        ("foreground,background,pairing\ndog,rain,easy\n", "line 2: expected pair or hard .*found 'easy'"),
         ("foreground,background,split\ndog,rain,test\ndog,wind,val\n", "line 3: 'dog' is in test and in val"),
         ("foreground,background,split\ndog,rain,tset\n", "unknown split 'tset': did you mean 'test'"),
         ("foreground,background\ndog,rain\ndog,rain\n", "'dog': 'rain' occurs twice"),

@@ -349,7 +349,7 @@ def test_a_change_of_changed_tasks_is_refused(first: str, then: str) -> None:
 
 
 def test_the_plate_is_not_for_users_to_choose() -> None:
-    with pytest.raises(InputError, match="the sampler chooses .*: leave plate out"):
+    with pytest.raises(InputError, match=r"the sampler chooses .*: leave plate out"):
         Changed(change="mixed-same(plate='class0/1.png')")
 
 
@@ -506,7 +506,7 @@ def test_no_masks_at_all_tell_what_would_give_them() -> None:
     catalog = catalog_of()
     like = _like(catalog)
     bare = Catalog(catalog.table.drop_columns([MASK]))
-    with pytest.raises(InputError, match=r"none has a foreground: images need masks .*--cutter grabcut"):
+    with pytest.raises(InputError, match=r"change 'mixed-same' .*: images need masks .*--cutter grabcut"):
         changed(bare, like, "mixed-same")
     assert len(changed(bare, like, "blur")) == 1
 

@@ -53,8 +53,8 @@ def test_drawn_tasks_satisfy_their_definition(catalog: Catalog, change: str, sid
         ("mixed-rival", "mixed-rival(plate='OWN')", "of class"),
         ("mixed-same", "mixed-same(plate='OTHER')", "of class"),
         ("mixed-same", "mixed-same(plate='ITSELF')", "shows its own background"),
-        ("mixed-random", "mixed-random(plate='nowhere')", "which is not in the catalog"),
-        ("mixed-random", "mixed-random", "which is not in the catalog"),
+        ("mixed-random", "mixed-random(plate='nowhere')", "not in the catalog"),
+        ("mixed-random", "mixed-random", "not in the catalog"),
     ],
 )
 def test_an_item_that_is_changed_in_another_way_is_named(

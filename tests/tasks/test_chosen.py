@@ -247,7 +247,7 @@ def test_pools_without_a_choice_are_counted_and_too_small_ones_refused() -> None
     [
         ({"choose": "typcal"}, "choose: expected random or spread or typical or easy, found 'typcal'"),
         ({"cues": 2}, "cues limits the contexts of spread, and choose is random"),
-        ({"candidates": 0}, "candidates: expected a whole number from 1 to 10,000, found 0"),
+        ({"candidates": 0}, "candidates: expected a undivided number from 1 to 10,000, found 0"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
@@ -294,15 +294,15 @@ def test_changed_queries_stay_changed() -> None:
 def test_parts_of_a_block_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = draw_data()
     like = sample(data[0], "meta-dataset", tasks=12)
-    whole = {choice: choose(data, like, choice) for choice in CHOICES}
+    undivided = {choice: choose(data, like, choice) for choice in CHOICES}
     monkeypatch.setattr("shotproof.tasks.chosen._NUMBERS_AT_A_TIME", 1)
     assert {choice: choose(data, like, choice).digest for choice in CHOICES} == {
-        choice: tasks.digest for choice, tasks in whole.items()
+        choice: tasks.digest for choice, tasks in undivided.items()
     }
     bound = Chosen(choose="easy").bind(data[0], TaskShape(), 0, like=like, features=features_of(data[0]))
     assert isinstance(bound, BoundEasy)
     assert TaskSet(bound.draw(range(3, 6))).table.column("support").to_pylist() == (
-        whole["easy"]
+        undivided["easy"]
         .table.slice(int(like.starts[3]), int(like.starts[6] - like.starts[3]))
         .column("support")
         .to_pylist()

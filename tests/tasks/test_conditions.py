@@ -114,8 +114,8 @@ def test_any_condition_follows_kleenes_logic(condition: tuple[str, Any]) -> None
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("", "a name or value is missing at the end"),
-        ("blurry and", "a name or value is missing at the end"),
+        ("", "missing at the end"),
+        ("blurry and", "missing at the end"),
         ("and blurry", "missing before 'and'"),
         ("(blurry", r"'\)' is missing"),
         ("blurry)", r"'\)' is unexpected"),
@@ -125,11 +125,11 @@ def test_any_condition_follows_kleenes_logic(condition: tuple[str, Any]) -> None
         ("view =", "missing at the end"),
         ("view = 'side", "cannot read ''side'"),
         ("blury", "did you mean 'blurry'"),
-        ("view", "column 'view' is not Boolean: expected a test such as view = VALUE"),
+        ("view", "column 'view' is not Boolean: .*view = VALUE"),
         ("veiw = side", "unknown column of the catalog 'veiw': did you mean 'view'"),
         ("view > 3", "'>' needs a numeric column.*'view' has string"),
         ("width > wide", "column 'width' .* 'wide' is not a number"),
-        ("__import__('os')", "neither an attribute nor a Boolean column"),
+        ("__import__('os')", "neither an attribute nor"),
         ("(" * 300, "it has 300 parts, more than the 200 allowed"),
     ],
 )

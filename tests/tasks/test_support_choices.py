@@ -86,7 +86,7 @@ def test_every_next_item_makes_words_most_even(seed: int, shots: int) -> None:
         for item in chosen[row].tolist():
             possible = [other for other in np.flatnonzero(allowed[row]).tolist() if other not in so_far]
             assert item in possible
-            assert unevenness(holds, [*so_far, item]) == min(unevenness(holds, [*so_far, one]) for one in possible)
+            assert unevenness(holds, [*so_far, item]) == min(unevenness(holds, [*so_far, other]) for other in possible)
             so_far.append(item)
     mixed = [int(((holds[row].sum(axis=0) > 0) & (holds[row].sum(axis=0) < shots)).sum()) for row in chosen]
     assert count_mixed_words(scipy.sparse.csr_matrix(holds.astype(bool)), chosen).tolist() == mixed

@@ -48,7 +48,7 @@ def test_a_sound_set_passes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
         ("support", lambda rows: rows[0]["support"][:2], "2 support items, but the design has 3"),
         ("support", lambda rows: [rows[0]["support"][0]] * 3, "occurs 3 times"),
         ("support", lambda rows: ["nowhere", *rows[0]["support"][1:]], "is not in the catalog"),
-        ("query", lambda rows: rows[0]["query"][:5], "5 query items, but the design has 6"),
+        ("query", lambda rows: rows[0]["query"][:5], "5 query items, but the design"),
         ("query", lambda rows: [*rows[0]["query"][:5], rows[0]["support"][0]], "holds the class's attribute"),
         ("attribute", lambda rows: rows[1]["attribute"], "are not all different"),
         ("attribute", lambda rows: "no such word", "is not eligible: held by 0"),

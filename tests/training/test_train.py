@@ -240,7 +240,7 @@ def test_training_tasks_may_be_of_any_sampler(world: sp.Catalog) -> None:
     assert random.digest != hardest.digest
     with pytest.raises(InputError, match="sampler 'hardest' needs features"):
         sp.train(world, "protonet", train_sampler="hardest", **SMALL)
-    with pytest.raises(InputError, match="training needs tasks of one shape"):
+    with pytest.raises(InputError, match="tasks of one shape"):
         sp.train(world, "protonet", train_sampler="random(query_dirichlet=1)", **SMALL)
 
 
@@ -266,7 +266,7 @@ def test_a_models_head_on_other_features_is_refused(world: sp.Catalog, tmp_path:
         sp.evaluate(tasks, own, "ncc").table.column("n_correct"),
     )
     for features in (other, sp.transform(own, "l2")):
-        with pytest.raises(Mismatch, match="needs the features of this model, without transforms"):
+        with pytest.raises(Mismatch, match="needs the features of this model"):
             sp.evaluate(tasks, features, f"model:{file}")
 
 

@@ -109,7 +109,7 @@ def test_a_catalog_without_factors_is_refused() -> None:
         ({"share": float("nan")}, "share: expected .* found nan"),
         ({"dimensions": 0}, "dimensions: expected a whole number from 1 to 10,000,000, found 0"),
         ({"noise": -1}, "noise: expected a number of at least 0, found -1"),
-        ({"factors": ()}, "factors: expected at least one column"),
+        ({"factors": ()}, "factors: expected .*one column"),
     ],
 )
 def test_impossible_dials_are_refused(options: dict[str, float], message: str) -> None:

@@ -102,7 +102,7 @@ def test_intervals_are_wider_the_more_is_drawn_again(data: Data) -> None:
 
 def test_data_too_small_for_halves_is_refused_with_the_reason(make_data: Callable[..., Data]) -> None:
     catalog, _ = make_data(classes=5, items=40)
-    with pytest.raises(InsufficientData, match=r"need 6 classes \(3 ways in each half\), the data has 5"):
+    with pytest.raises(InsufficientData, match=r"need 6 classes \(3 ways .*the data has 5"):
         on_halves(sample(catalog, "random", **DESIGN), catalog, "classes", halvings=3, tasks=5)
     few, _ = make_data(items=9)
     with pytest.raises(InsufficientData, match=r"halves of the images need 10 of each class .* class 'class00' has 9"):
@@ -120,7 +120,7 @@ def test_recordings_are_not_called_images(make_data: Callable[..., Data]) -> Non
 def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     catalog, attributes = data
     features, tasks = features_for(catalog), sample(catalog, "random", **DESIGN)
-    with pytest.raises(InputError, match="does not record how it was drawn"):
+    with pytest.raises(InputError, match=r"does not record how .*drawn"):
         on_halves(TaskSet(tasks.table), catalog, "images")
     gone = replace(tasks.record, sampler=Maker("hardest", "hardest(rounds=2)", {"rounds": 2}))
     with pytest.raises(Mismatch, match=r"hardest\(rounds=2\) tasks were drawn by another version.*no option 'rounds'"):

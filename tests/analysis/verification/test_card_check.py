@@ -75,7 +75,7 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
         ),
         ({"estimates": {"accuracy": {"acc": card_number(50.0, 1.0)}}}, "accuracy, wacc: missing"),
         ({"by_task": {"acc": (80.0,)}}, "by_task, acc: expected 600 tasks, found 1"),
-        ({"by_task": {"acc": (79.0,) * 600}}, "accuracy, acc: 80.0 is not the mean over its tasks, 79.0000"),
+        ({"by_task": {"acc": (79.0,) * 600}}, "accuracy, acc: 80.0 is not the mean"),
         ({"by_task": {"acc": (101.0,) * 600}}, "by_task, acc: expected percent"),
         ({"rank": {"accuracy": RankRange(3, 2, 3)}}, "rank by accuracy: 3 to 2 of 3"),
         ({"rank": {"accuracy": RankRange(1, 4, 3)}}, "rank by accuracy: 1 to 4 of 3"),
@@ -88,7 +88,7 @@ def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) ->
 def test_numbers_that_contradict_each_other_are_found() -> None:
     axis = stress_axis()
     wrong = with_estimates(axis, gap={"acc": card_number(7, 1)})
-    assert "gap, acc: 7 is not the accuracy on the reference" in problems(wrong)[0]
+    assert "gap, acc: 7 is not the accuracy" in problems(wrong)[0]
     assert problems(with_estimates(axis, placebo={}))[0].startswith("fewstab: excess, acc: 6.0 is not the gap minus")
     number = replace(axis.estimates["accuracy"]["acc"], low=90.0, high=95.0)
     assert "outside its interval" in problems(with_estimates(axis, accuracy={"acc": number}))[0]

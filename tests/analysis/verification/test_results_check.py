@@ -67,7 +67,7 @@ def test_a_sample_has_its_own_tasks_and_finds_what_is_among_them(drawn: tuple[Ta
     outside = next(task for task in range(20) if task not in chosen)
     for task, expected in ((int(chosen[2]), 1), (outside, 0)):
         assert len(list(results_problems(one_more_correct(results, 3 * task), [tasks], how))) == expected
-    with pytest.raises(InputError, match="sample: expected a number of tasks above 0"):
+    with pytest.raises(InputError, match=r"sample: expected .* above 0"):
         Recomputation(features, sample=0)
 
 

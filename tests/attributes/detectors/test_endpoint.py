@@ -149,7 +149,7 @@ def test_an_image_that_never_succeeds_is_reported_by_name_and_skipped(
     assert [server.requests[noun] for noun in NOUNS[:5]] == [3, 3, 3, 0, 1]
     messages = "\n".join(sorted(caplog.messages))
     assert re.search(r"item 'dog' is skipped: the server answered 500 .*: oops \(after 3 \w+\)", messages)
-    assert "item 'cat' is skipped: the server's answer is not a chat completion" in messages
+    assert "item 'cat' is skipped: the server's answer" in messages
     assert "item 'tree' is skipped: image " in messages
 
     # The next run tries those again, and only those.
@@ -253,7 +253,7 @@ def test_without_a_key_none_is_sent(server: Captioner, catalog: Catalog) -> None
 
 @pytest.mark.parametrize("url", ["localhost:8000", "http://", "http://host:port/"])
 def test_an_address_that_is_none(catalog: Catalog, url: str) -> None:
-    with pytest.raises(InputError, match="url: expected an address such as http://localhost:8000/v1"):
+    with pytest.raises(InputError, match=r"url: expected an address .*http://localhost:8000/v1"):
         words_by(EndpointDetector("tiny", url=url), catalog)
 
 

@@ -104,7 +104,7 @@ def test_a_file_name_that_several_items_have_is_refused(tmp_path: Path) -> None:
 def test_annotations_may_cover_more_items_than_the_catalog_but_not_fewer(tmp_path: Path) -> None:
     file = write_csv(tmp_path / "t.csv", {"item": ["a", "other"], "attribute": ["x", "y"]})
     assert detect(catalog_of(["a"]), TableDetector(file)).to_words() == {"a": ["x"]}
-    with pytest.raises(InputError, match=r"no row for 2 of 3 items, e.g. 'b'; .* a row with an empty attribute"):
+    with pytest.raises(InputError, match=r"no row for 2 of 3 items, e.g. 'b'; .*empty attribute"):
         detect(catalog_of(["a", "b", "c"]), TableDetector(file))
     with pytest.raises(InputError, match="no item in common: 'a' and 'q'"):
         detect(catalog_of(["q"]), TableDetector(file))
@@ -125,13 +125,13 @@ def test_a_null_list_means_that_nothing_is_known(tmp_path: Path) -> None:
         ({"item": ["a", "b"], "wet": [1, ""]}, "column 'wet': 1 of 2 cells are empty"),
         ({"item": ["a", "a"], "wet": [1, 0]}, "item 'a' has 2 rows"),
         ({"item": ["", "a"], "wet": [1, 0]}, "column 'item' has an empty value"),
-        ({"item": ["a"], "label": ["x"]}, "has no attributes: expected a column 'attribute'.*found item, label"),
+        ({"item": ["a"], "label": ["x"]}, "has no attributes: .*'attribute'.*found item, label"),
         ({"id": ["a"], "attribute": ["x"]}, "expected a column 'item' or 'path' or 'file', found id, attribute"),
         ({"item": ["a"], "attribute": ["x"], "attributes": ["y"]}, "both .*'attribute' and .*'attributes'"),
         ({"item": [], "attribute": []}, "has no rows"),
-        ({"item": ["a"], "attribute": [""]}, "has no word for any item"),
-        ({"item": ["a"], "attributes": [" ; "]}, "has no word for any item"),
-        ({"item": ["a"], "wet": [0]}, "has no word for any item"),
+        ({"item": ["a"], "attribute": [""]}, "has no word"),
+        ({"item": ["a"], "attributes": [" ; "]}, "has no word"),
+        ({"item": ["a"], "wet": [0]}, "has no word"),
     ],
 )
 def test_tables_that_cannot_be_read_say_why(tmp_path: Path, columns: dict[str, list[Any]], message: str) -> None:

@@ -313,7 +313,7 @@ def test_a_model_that_keeps_the_shapes_of_images_cannot_batch_them(
     for path in model.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     ViTImageProcessorPil(do_resize=False).save_pretrained(folder)
-    with pytest.raises(InputError, match="images of different shapes, which cannot be one batch"):
+    with pytest.raises(InputError, match=r"images of different shapes.*batch"):
         words_by(folder, catalog)
 
 

@@ -117,7 +117,7 @@ def test_other_extensions_can_be_chosen(tmp_path: Path, extensions: list[str]) -
     ("files", "message"),
     [
         (["a/notes.txt"], r"\.jpg, .* \(1 others ignored\)"),
-        (["1.png", "2.png"], r"'1\.png' directly: expected a folder for each class"),
+        (["1.png", "2.png"], r"'1\.png' directly: expected a folder"),
         (["robin/1.png", "train/jay/2.png"], r"mixes depths: 'robin/1\.png' .* all files of 'train' are deeper"),
     ],
 )
@@ -141,11 +141,11 @@ def test_linked_folders_are_entered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "target", "message"),
     [
-        ("jay/loop", "..", r"jay/loop is a link to a folder that contains it: remove it"),
-        ("jay/loop", "../jay", r"jay/loop is a link to a folder that contains it: remove it"),
-        ("jay/loop", "loop", r"jay/loop is a link that leads back to itself: remove it"),
-        ("jay/2.png", "2.png", r"jay/2\.png is a link that leads back to itself: remove it"),
-        ("loop", "loop", r"loop is a link that leads back to itself: remove it"),
+        ("jay/loop", "..", r"jay/loop is a link to a folder .*: remove it"),
+        ("jay/loop", "../jay", r"jay/loop is a link to a folder .*: remove it"),
+        ("jay/loop", "loop", r"jay/loop is a link .*itself: remove it"),
+        ("jay/2.png", "2.png", r"jay/2\.png is a link .*itself: remove it"),
+        ("loop", "loop", r"loop is a link .*itself: remove it"),
     ],
 )
 def test_a_link_that_leads_in_a_circle_is_refused_by_name(tmp_path: Path, link: str, target: str, message: str) -> None:

@@ -34,7 +34,7 @@ def test_orbit(tmp_path: Path) -> None:
     assert table["object_not_present_issue"].to_pylist() == [False, True, False, None]
     assert set(ORBIT_ISSUES) <= set(table.column_names)
     write_json(tmp_path / "annotations" / "test" / f"{clean}.json", {"a.jpg": {"blur_issue": "yes"}})
-    with pytest.raises(InputError, match=r"a\.jpg: expected blur_issue to be true, false or null, found 'yes'"):
+    with pytest.raises(InputError, match=r"a\.jpg: expected blur_issue .*true, false or null, found 'yes'"):
         read_layout(tmp_path, "orbit")
     touch(tmp_path, "test/P1/bag/loose.jpg")
     with pytest.raises(InputError, match=r"'test/P1/bag/loose\.jpg': expected SPLIT/USER/OBJECT/TYPE/VIDEO/FRAME"):
@@ -71,7 +71,7 @@ def test_objectnet(tmp_path: Path) -> None:
     write_json(mapping, {"air_freshener": "Air freshener", "briefcase": "Briefcase"})
     assert read_layout(tmp_path, "objectnet").class_names["air_freshener"] == "Air freshener"
     write_json(mapping, {"briefcase": "Briefcase"})
-    with pytest.raises(InputError, match="has no name for the folder 'air_freshener'"):
+    with pytest.raises(InputError, match=r"no name for .*'air_freshener'"):
         read_layout(tmp_path, "objectnet")
 
 

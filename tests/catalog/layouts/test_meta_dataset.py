@@ -55,9 +55,7 @@ def test_dtd_and_the_form_of_a_split_file(tmp_path: Path, caplog: pytest.LogCapt
         *(f"images/{name}/{name}_1.jpg" for name in ("banded", "waffled", "woven")),
         "images/waffled/.directory",
     )
-    with pytest.raises(
-        InputError, match=r"dtd_splits\.json does not exist: the published split is a file of Meta-Dataset"
-    ):
+    with pytest.raises(InputError, match=r"dtd_splits\.json does not exist: .*Meta-Dataset"):
         read_layout(tmp_path, "dtd")
     write_split(tmp_path / "dtd_splits.json", train=["banded"], valid=["waffled"], test=["woven"])
     with caplog.at_level(logging.WARNING, "shotproof"):
@@ -74,7 +72,7 @@ def test_dtd_and_the_form_of_a_split_file(tmp_path: Path, caplog: pytest.LogCapt
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([1], "expected lists of classes under train, valid and test"),
+        ([1], "expected lists .*train, valid and test"),
         ({"tran": []}, "unknown split 'tran': did you mean 'train'"),
         ({"train": ["banded"], "test": ["banded"]}, "class 'banded' occurs twice"),
         ({"train": ["banded", "woven"]}, "lists the class 'woven', which has no items"),
@@ -125,7 +123,7 @@ def test_flowers(tmp_path: Path, listed: tuple[Any, Any], labels: list[str]) -> 
     assert table["label"].to_pylist() == labels
     assert table["split"].to_pylist() == ["train", "test", "train"]
     savemat(tmp_path / "imagelabels.mat", {"other": [1]})
-    with pytest.raises(InputError, match=r"imagelabels\.mat cannot be read as a MATLAB file"):
+    with pytest.raises(InputError, match=r"imagelabels\.mat cannot be read .*MATLAB"):
         read_layout(tmp_path, "vgg-flower")
 
 

@@ -172,7 +172,7 @@ def test_an_attributes_file_is_described_not_detected(birds: Path) -> None:
     assert "1 item, 1 word;" in run(words).stdout
     with pytest.raises(InputError, match=r"holds attributes: .* need a catalog"):
         run(words, "--detector", "table", "-o", birds / "x.parquet")
-    with pytest.raises(InputError, match="need the catalog of the attributes"):
+    with pytest.raises(InputError, match="need the catalog"):
         run(words, "--stats")
     with pytest.raises(InputError, match="does not exist"):
         run(birds / "none.parquet", "--detector", "table", "-o", birds / "x.parquet")

@@ -116,7 +116,7 @@ def test_every_stage_has_a_file_of_its_own(catalog: Path) -> None:
 @pytest.mark.parametrize(
     ("encoder", "stage", "message"),
     [
-        ("lite0", "two", "--stage: expected a number or all, found 'two'"),
+        ("lite0", "two", "or all, found 'two'"),
         ("lite0", "18", "stage: expected a whole number from 1 to 17 or None, found 18"),
         ("pixels", "all", "encoder 'pixels' has no stages"),
     ],

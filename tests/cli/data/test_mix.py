@@ -151,8 +151,8 @@ def test_foregrounds_alone_are_cut_before_mixing(images: Path) -> None:
         (("--mapping", "MAPPING", "--on-the-fly"), "--on-the-fly is for sounds"),
         (("--mapping", "MAPPING", "--set", "peak=always"), "--set peak is for sounds"),
         (("--mapping", "MAPPING", "--set", "min_area=0.1"), "--set min_area is for cutting: add --cutter"),
-        (("--mapping", "MAPPING", "--sheet", "s.html"), "--sheet shows what is cut out: add --cutter"),
-        (("--mapping", "MAPPING"), "no image has one: name masks in a column 'mask', or cut them out"),
+        (("--mapping", "MAPPING", "--sheet", "s.html"), "--sheet .*: add --cutter"),
+        (("--mapping", "MAPPING"), "no image has one: name masks .*'mask', or cut them out"),
         (("--cutter", "grabcut", "--masks", "MASKS"), "expected either --cutter or --masks"),
         (("--cutter", "grabcutt"), "unknown cutter 'grabcutt': did you mean 'grabcut'"),
         (("--masks", "nowhere"), "folder nowhere does not exist"),
@@ -174,7 +174,7 @@ def test_sounds_are_not_cut(data: Path) -> None:
     for flags in (["--cutter", "grabcut"], ["--masks", "masks"], ["--sheet", "sheet.html"]):
         with pytest.raises(InputError, match=f"{flags[0]} is for images, but .* holds sounds: mix them with --mapping"):
             run(data, *flags)
-    with pytest.raises(InputError, match=r"--set min_area is for images that are cut out \(--cutter\)"):
+    with pytest.raises(InputError, match=r"--set min_area .*\(--cutter\)"):
         run(data, "--set", "min_area=0.1")
     arguments = ["mix", str(data / "catalog.parquet"), "-o", str(data / "out")]
     with pytest.raises(InputError, match="nothing to do: expected --mapping FILE"):

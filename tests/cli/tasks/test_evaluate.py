@@ -98,7 +98,7 @@ def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: 
     scaled = Results.read(tmp_path / "r" / OTHER)
     assert scaled.methods == ["ncc", "cosine"]
     assert scaled.digest == evaluate(*draw_task_set(), ["ncc", "cosine"]).digest
-    with pytest.raises(ShotproofError, match="expected a folder for the results of 2 features"):
+    with pytest.raises(ShotproofError, match=r"expected a folder .*results of 2 features"):
         CliRunner().invoke(app, [*files[:-1], "r.parquet", *more], catch_exceptions=False)
     with pytest.raises(ShotproofError, match="same name"):
         CliRunner().invoke(app, [*files, files[2]], catch_exceptions=False)
@@ -152,8 +152,8 @@ def test_a_method_that_adapts_a_network_takes_the_model_and_a_rate_from_validati
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        (["tasks.parquet"], "expected either features, or the catalog"),
-        (["tasks.parquet", "c.parquet", "features.parquet"], "expected either features, or the catalog"),
+        (["tasks.parquet"], "expected either features, or"),
+        (["tasks.parquet", "c.parquet", "features.parquet"], "expected either features, or"),
         (["tasks.parquet", "c.parquet", "--transform", "l2"], "--transform needs features"),
         (["features.parquet"], "expected tasks.parquet"),
         (["tasks.parquet", "tasks.parquet", "features.parquet"], "both hold a task set"),

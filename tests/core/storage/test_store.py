@@ -188,7 +188,7 @@ def test_a_file_changed_a_moment_ago_is_not_trusted(tmp_path: Path) -> None:
 
 def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
-    with pytest.raises(UnreadableItem, match=r"here cannot be read: expected a regular file, found a folder"):
+    with pytest.raises(UnreadableItem, match=r"here cannot be read: .*found a folder"):
         file_digests([tmp_path / "here"], Runtime(cache=None))
     (tmp_path / "there").write_bytes(b"x")
     skipped = file_digests([tmp_path / "here", tmp_path / "there"], Runtime(cache=tmp_path / "cache"), on_error="skip")

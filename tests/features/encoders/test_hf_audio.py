@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     transformers.BertModel(transformers.BertConfig(**SMALL, vocab_size=20)).save_pretrained(tmp_path / "text")
     with pytest.raises(InputError, match="is a BertModel, which does not take sounds"):
         encoders.make(f"hf-audio:{tmp_path / 'text'}").fingerprint  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(InputError, match=r"neither a folder nor in the local Hugging Face cache.*hub=True"):
+    with pytest.raises(InputError, match=r"neither a folder nor .*cache.*hub=True"):
         encoders.make("hf-audio:no/such-model").fingerprint  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(InputError, match=r"pooling: expected .* found 'cs': did you mean 'cls'"):
         encoders.make("hf-audio:x", pooling="cs")

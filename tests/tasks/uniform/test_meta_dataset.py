@@ -131,13 +131,13 @@ def test_limits_are_options_and_recorded() -> None:
 @pytest.mark.parametrize(
     ("sizes", "options", "error", "message"),
     [
-        ([5] * 4 + [1], {}, InsufficientData, "at least 5 classes with 2 items or more, the data has 4"),
+        ([5] * 4 + [1], {}, InsufficientData, "5 classes with 2 items or more, the data has 4"),
         ([5] * 5, {"max_way": 4}, InputError, "max_way: expected a whole number from 5 to 10,000,000, found 4"),
         (
             [5] * 5,
             {"max_support": 20},
             InputError,
-            r"max_support: expected a whole number of at least max_way \(50\), found 20",
+            r"max_support: expected .*at least max_way \(50\), found 20",
         ),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_task_has_the_characters_of_one_alphabet() -> None:
     ("text", "error", "message"),
     [
         (None, InputError, "hierarchy: file .* does not exist"),
-        ("a b c\n", InputError, "line 1: expected a parent and a child, found 'a b c'"),
+        ("a b c\n", InputError, "line 1: expected a parent .*found 'a b c'"),
         ("root class00\nroot class0l\n", InputError, "lacks class 'class01' and 4 more classes .* mean 'class0l'"),
         (
             "".join(f"class{c:02d} class{(c + 1) % 6:02d}\n" for c in range(6)),
@@ -260,7 +260,7 @@ def test_bad_hierarchies(tmp_path: Path, text: str | None, error: type[Exception
 
 def test_folders_and_a_hierarchy_exclude_each_other() -> None:
     catalog = catalog_of([6] * 6)
-    with pytest.raises(InputError, match="expected hierarchy or folders, not both"):
+    with pytest.raises(InputError, match="hierarchy or folders, not both"):
         sample(catalog, MetaDataset(hierarchy="is_a.txt", folders=True))
     flat = catalog.table.set_column(1, "path", pa.array([item.replace("/", "-") for item in catalog.items]))
     with pytest.raises(InputError, match="folders: class 'class00' is in no folder"):

@@ -133,7 +133,7 @@ def test_too_few_sources_are_named() -> None:
     like = sample(catalog, "random", way=2, shot=1, query=8, tasks=30)
     sources = [source.replace("r02", "r01") for source in catalog.table.column("source").to_pylist()]
     crowded = catalog.table.set_column(catalog.table.column_names.index("source"), "source", [sources])
-    with pytest.raises(InsufficientData, match=r"task \d+: class 'c\d' has too few sources for a placebo"):
+    with pytest.raises(InsufficientData, match=r"task \d+: class 'c\d' has too few sources"):
         sample(Catalog(crowded), "placebo", like=like)
 
 
@@ -141,7 +141,7 @@ def test_tasks_of_another_catalog_are_refused() -> None:
     catalog, attributes = draw_data()
     like = sample(catalog, "fewstab", attributes=attributes, **DESIGN)
     smaller = Catalog(catalog.table.slice(1))
-    with pytest.raises(Mismatch, match="the item 'class00/item000', which this catalog and split do not have"):
+    with pytest.raises(Mismatch, match=r"the item 'class00/item000', .*catalog and split"):
         sample(smaller, "placebo", like=like)
     with pytest.raises(InputError, match="sampler 'placebo' needs like"):
         sample(catalog, "placebo")
