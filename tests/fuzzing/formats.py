@@ -286,6 +286,7 @@ FORMATS: dict[str, Format] = {
             "run": ("run", "in-run.toml", *ALONE),
             "view": ("view", "run", "--export", "out/page"),
             "profile": ("profile", "run", "--split", "test", *PROFILE),
+            "cure": ("cure", "run", "--tasks", "2", *ALONE),
             "bundle": ("share", "bundle", "run", "-o", "out/bundle.zip"),
             "sp.read": reading("run"),
         },
@@ -339,6 +340,7 @@ FORMATS: dict[str, Format] = {
                 "bundle": ("share", "bundle", MINE, "-o", "out/bundle.zip"),
                 "leaderboard": ("share", "leaderboard", MINE, "-o", "out/site"),
                 "gate": ("gate", MINE, "--max-gap", "5", "--axis", "hardest"),
+                "cure": ("cure", MINE, "--tasks", "2", *ALONE),
                 "sp.read": reading(MINE),
             },
         )

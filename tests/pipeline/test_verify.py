@@ -70,7 +70,7 @@ def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
     assert found.verified["the counts were reproduced on every task"] == tuple(results)
     (of_card,) = (files for statement, files in found.verified.items() if statement.startswith("the card was"))
     assert of_card == (card,)
-    (of_tasks,) = (files for statement, files in found.verified.items() if statement.startswith("every task"))
+    (of_tasks,) = (files for statement, files in found.verified.items() if statement.startswith("every task satisfies"))
     assert len(of_tasks) == 2
 
 

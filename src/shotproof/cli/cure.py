@@ -32,6 +32,9 @@ def cure(
     tasks: Annotated[
         int, typer.Option(min=2, max=limits.TASKS.most, help="Tasks of each set that remedies are chosen on.")
     ] = 200,
+    budget: Annotated[
+        str | None, typer.Option(help="Time after which no further remedy is tried, e.g. 90s, 5m or 1h. Default: all.")
+    ] = None,
     level: Level = 0.95,
     seed: Seed = 0,
     trust: Trusted = False,
@@ -56,6 +59,7 @@ def cure(
             shot=shot,
             remedies=only or (),
             tasks=tasks,
+            budget=budget,
             level=level,
             seed=seed,
             trust=trust,

@@ -44,10 +44,11 @@ def show(
 
     kinds = all_registries()
     schemas = {"experiment": experiment_file.SHIPPED, "card": card_schema.SHIPPED}
-    plural = subject if subject in (*kinds, RECIPES) else f"{subject}s"
+    plural = next((name for name, registry in kinds.items() if subject in (name, registry.kind)), subject)
+    plural = RECIPES if subject == RECIPES.removesuffix("s") else plural
     if subject is None:
         _show_kinds(kinds, as_json)
-    elif plural in (*kinds, RECIPES):
+    elif plural is not None and plural in (*kinds, RECIPES):
         _show_kind(plural, kinds.get(plural), as_json)
     elif subject in schemas:
         say_text(schemas[subject].read_text(encoding="utf-8"))

@@ -65,10 +65,14 @@ class NotTried:
 
 @dataclass(frozen=True)
 class SupportPoint:
-    """Loss if the supports of a class come from a number of contexts."""
+    """Share of the skill that is lost with supports of this number of shots, or from this number of contexts.
+
+    contexts: number of contexts that the supports of a class come from; None if they are as in the tasks
+    """
 
     axis: str
-    contexts: int
+    shots: int
+    contexts: int | None
     lost: Interval
 
 

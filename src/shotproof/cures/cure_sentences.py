@@ -87,22 +87,26 @@ def _rounded(number: int) -> int:
 
 
 def _support_sentences(cure: Cure) -> Iterator[str]:
-    """State what supports from several contexts change, between the ends of the curve."""
-    for axis in dict.fromkeys(point.axis for point in cure.supports):
-        curve = [point for point in cure.supports if point.axis == axis and not point.lost.refused]
-        if len(curve) < 2:
-            continue
-        first, last = curve[0], min(curve[1:], key=lambda point: point.lost.mean)
+    """State what supports from several contexts change, or else more shots, if their intervals do not overlap."""
+    curves: dict[tuple[bool, str], list[SupportPoint]] = {}
+    for point in cure.supports:
+        if not point.lost.refused:
+            curves.setdefault((point.contexts is None, point.axis), []).append(point)
+    for (_, axis), curve in sorted(curves.items()):  # by contexts first
+        first, last = curve[0], min(curve, key=lambda point: point.lost.mean)
         if last.lost.high < first.lost.low:
             yield (
-                f"Supports from {_contexts(last)} instead of {_contexts(first)} lower the loss on {axis} tasks from "
-                f"{percent(first.lost.mean)}% {bounds(first.lost)} to {percent(last.lost.mean)}% {bounds(last.lost)}."
+                f"{_capitalized(_supports(last))} instead of {_supports(first)} lower the share that is lost "
+                f"{condition(axis)} from {percent(first.lost.mean)}% {bounds(first.lost)} to "
+                f"{percent(last.lost.mean)}% {bounds(last.lost)}."
             )
             return
 
 
-def _contexts(point: SupportPoint) -> str:
-    return counted(point.contexts, "context")
+def _supports(point: SupportPoint) -> str:
+    if point.contexts is None:
+        return counted(point.shots, "support")
+    return f"supports from {counted(point.contexts, 'context')}"
 
 
 def _collect_sentences(cure: Cure) -> Iterator[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.reevaluation.halvings import TASKS_PER_HALF, affordable_halvings
 from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.nouns import counted
+from shotproof.core.runtime.progress import duration
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts
 from shotproof.cures.collect import find_missing_items
@@ -17,11 +21,15 @@ from shotproof.cures.effects import AS_IS, Measured, Outcome, conclude_effects, 
 from shotproof.cures.remedy import Material, Remedy, Treatment
 from shotproof.cures.stage import Stage, draw_stage
 from shotproof.cures.support_remedies import RANDOM_SUPPORTS, choose_supports
+from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
+from shotproof.tasks.sampler import Axis
 
 TASKS_TO_CHOOSE = 200
 TASKS_TO_CHANGE = 60  # tasks to choose on whose items are changed, which takes long
 LEVEL = 0.95
+SETTINGS_PER_REMEDY = 4  # for an estimate of the time, before remedies are fitted
+SHOTS, CONTEXTS = (1, 2, 5, 10), (1, 2, 3, 5)  # of the supports whose losses are compared
 
 Log = Callable[[str], None]
 
@@ -36,6 +44,7 @@ class Plan:
     confirming: task sets that confirm
     remedies: remedies to try
     tasks: number of tasks of each set to choose on
+    budget: seconds after which no further remedy is tried; None is no limit
     """
 
     at_hand: Inputs
@@ -45,6 +54,7 @@ class Plan:
     remedies: Sequence[Remedy]
     tasks: int = TASKS_TO_CHOOSE
     level: float = LEVEL
+    budget: float | None = None
 
 
 def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None = None) -> Cure:
@@ -73,8 +83,10 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         changed_tasks=min(plan.tasks, TASKS_TO_CHANGE),
         runtime=runtime,
     )
+    seconds_per_task = _time_per_task(plan, choosing, runtime)
+    log(_describe_cost(plan, choosing, seconds_per_task))
     notes = [f"{label} tasks did not take part in choosing: {reason}" for label, reason in choosing.left_out.items()]
-    chosen, not_tried = _choose_treatments(plan, choosing, log, runtime)
+    chosen, not_tried = _choose_treatments(plan, choosing, seconds_per_task, log, runtime)
     choosing.release()
     with runtime.progress_bar("confirming remedies", None):
         measured = _confirm(plan, [treatment for _, treatment, _, _ in chosen], runtime)
@@ -93,7 +105,7 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         level=plan.level,
         tried=tuple(rows),
         not_tried=tuple(not_tried),
-        supports=tuple(_support_curve(plan, runtime)),
+        supports=tuple(_support_curves(plan, evidence, runtime)),
         notes=tuple(dict.fromkeys([*notes, *([evidence.refused] if evidence.refused else [])])),
         recommended=None if best is None else best.remedy,
         collect=tuple(find_missing_items(plan.confirming, material, runtime)),
@@ -101,14 +113,43 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
     )
 
 
+def _time_per_task(plan: Plan, stage: Stage, runtime: Runtime) -> float:
+    """Return the seconds that the classifier as it is takes per task."""
+    timed = stage if stage.tasks else plan.confirming
+    start = time.monotonic()
+    measure(timed, [], plan.material.features, plan.material.method, with_halves=False, runtime=runtime)
+    return (time.monotonic() - start) / sum(map(len, timed.tasks))
+
+
+def _confirming_tasks(plan: Plan, remedies: int) -> float:
+    """Count the tasks that are evaluated to confirm a number of remedies, those on halves of the images included."""
+    inputs, sets = plan.confirming.inputs, len(plan.confirming.tasks)
+    on_halves = 2 * sets * (inputs.tasks_per_half or TASKS_PER_HALF)
+    halvings = inputs.halvings or affordable_halvings(on_halves * remedies)
+    return remedies * (sum(map(len, plan.confirming.tasks)) + halvings * on_halves)
+
+
+def _describe_cost(plan: Plan, stage: Stage, seconds_per_task: float) -> str:
+    """Say how long the search takes."""
+    remedies = len(plan.remedies)
+    tasks = SETTINGS_PER_REMEDY * remedies * sum(map(len, stage.tasks)) + _confirming_tasks(plan, remedies)
+    limit = "" if plan.budget is None else f"; no further one is tried once {duration(plan.budget)} are used up"
+    return f"trying {counted(remedies, 'remedy', 'remedies')}: about {duration(tasks * seconds_per_task)}{limit}"
+
+
 def _choose_treatments(
-    plan: Plan, stage: Stage, log: Log, runtime: Runtime
+    plan: Plan, stage: Stage, seconds_per_task: float, log: Log, runtime: Runtime
 ) -> tuple[list[tuple[Remedy, Treatment, int, float | None]], list[NotTried]]:
     """Choose the treatment of each remedy that loses least on the classes to choose on."""
     chosen: list[tuple[Remedy, Treatment, int, float | None]] = []
     not_tried: list[NotTried] = []
+    start = time.monotonic()
     with runtime.progress_bar("choosing remedies", len(plan.remedies)) as advance:
         for remedy in plan.remedies:
+            spent = time.monotonic() - start + _confirming_tasks(plan, len(chosen) + 1) * seconds_per_task
+            if plan.budget is not None and chosen and spent > plan.budget:
+                not_tried.append(NotTried(str(remedy), f"the budget of {duration(plan.budget)} is used up"))
+                continue
             try:
                 treatments = remedy.treatments(plan.material)
                 treatment, score = _choose(plan, stage, treatments, runtime)
@@ -234,7 +275,8 @@ def _rows(
 def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
     """Conclude on losses and accuracies, each corrected as one family over all remedies.
 
-    Less is lost conclusively only from what is lost conclusively: without a loss there is nothing to cure.
+    Less is lost conclusively only from what is lost conclusively: without a loss there is nothing to cure. If a remedy
+    trains several times, each training must lower the loss.
     """
     signs = iter(conclude_effects([effect.difference for row in rows for effect in row.effects], level))
     accuracy_signs = conclude_effects([row.accuracy_difference for row in rows], level)
@@ -249,7 +291,8 @@ def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
         for effect in row.effects:
             outcome = outcomes[next(signs)]
             has_loss = not effect.before.refused and effect.before.low > 0
-            outcome = "cannot tell" if outcome == "helps" and not has_loss else outcome
+            is_lowered = has_loss and all(difference < 0 for difference in effect.trainings)
+            outcome = "cannot tell" if outcome == "helps" and not is_lowered else outcome
             settled = outcome != "cannot tell" or not has_loss
             effects.append(replace(effect, outcome=outcome, more_tasks=None if settled else effect.more_tasks))
         concluded.append(replace(row, effects=tuple(effects), accuracy_conclusion=accuracy_sign))
@@ -262,28 +305,62 @@ def _order(row: TriedRemedy) -> tuple[float, float]:
     return (np.inf if row.score is None else row.score, lowered)
 
 
-def _support_curve(plan: Plan, runtime: Runtime) -> list[SupportPoint]:
-    """Measure what is lost if the supports of each class come from one context, two, and so on."""
+def _support_curves(plan: Plan, measured: Measured, runtime: Runtime) -> Iterator[SupportPoint]:
+    """Measure what is lost with fewer and more shots, and with supports from one context, two, and so on.
+
+    Args:
+        plan: the classifier and the task sets
+        measured: evidence on the classifier as it is on the tasks that confirm
+        runtime: runtime settings
+    """
     stage, material = plan.confirming, plan.material
     shots = {tasks.record.shot for tasks in stage.tasks}
     shot = shots.pop() if len(shots) == 1 else None
-    if material.context_column is None or shot is None or shot < 2:
-        return []
-    counts = [count for count in (1, 2, 3, 5) if count <= shot]
-    treatments = [
-        Treatment(f"supports from {count} contexts", sampler=choose_supports("spread", material, count))
-        for count in counts
-    ]
-    points = []
-    for count, treatment in zip(counts, treatments, strict=True):
-        try:
-            measured = measure(
-                stage, [treatment], material.features, material.method, with_halves=True, runtime=runtime
-            )
-        except InputError:  # the pools are too small
-            continue
-        for axis in measured.contrasts:
-            if measured.evidence.replicates[measured.contrasts[axis].stressed].origin.axis == "contexts":
-                lost = measured.skill_lost(treatment.name, axis, plan.level)
-                points.append(SupportPoint(axis, count, measured.interval(lost, plan.level)))
-    return points
+    if shot is None:
+        return
+    for number in sorted({*SHOTS, shot}):
+        redrawn = measured if number == shot else _measure(plan, _with_shots(plan, number, runtime), [], runtime)
+        for axis, lost in _losses(redrawn, AS_IS, plan.level):
+            yield SupportPoint(axis, number, None, lost)
+    if material.context_column is None:
+        return
+    for count in (count for count in CONTEXTS if 1 < shot >= count):
+        treatment = Treatment(f"supports from {count} contexts", sampler=choose_supports("spread", material, count))
+        spread = _measure(plan, stage, [treatment], runtime)
+        for axis, lost in _losses(spread, treatment.name, plan.level, "contexts"):
+            yield SupportPoint(axis, shot, count, lost)
+
+
+def _with_shots(plan: Plan, shot: int, runtime: Runtime) -> Stage:
+    """Draw the tasks that confirm again with another number of shots."""
+    return draw_stage(
+        plan.at_hand,
+        plan.parts.catalog,
+        CONFIRM,
+        features=plan.material.features,
+        attributes=plan.material.attributes,
+        shot=shot,
+        runtime=runtime,
+    )
+
+
+def _measure(plan: Plan, stage: Stage, treatments: Sequence[Treatment], runtime: Runtime) -> Measured | None:
+    """Measure treatments on a stage; None if it has no tasks, or too few items to choose supports from."""
+    features, method = plan.material.features, plan.material.method
+    if not stage.tasks:
+        return None
+    try:
+        return measure(stage, treatments, features, method, with_halves=True, runtime=runtime)
+    except InputError:
+        return None
+
+
+def _losses(
+    measured: Measured | None, arm: str, level: float, only: Axis | None = None
+) -> Iterator[tuple[str, Interval]]:
+    """Yield the share of the skill that is lost on each task set, or on those of one axis."""
+    if measured is None:
+        return
+    for label, contrast in measured.contrasts.items():
+        if only in (None, measured.evidence.replicates[contrast.stressed].origin.axis):
+            yield label, measured.interval(measured.skill_lost(arm, label, level), level)

@@ -44,6 +44,7 @@ class Stage:
     left_out: Mapping[str, str] = field(default_factory=dict)
     _treated: dict[Any, Features] = field(default_factory=dict, compare=False, repr=False)
     _chosen: dict[tuple[str, str], TaskSet] = field(default_factory=dict, compare=False, repr=False)
+    _results: dict[tuple[str, ...], Results] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def tasks(self) -> Sequence[TaskSet]:
@@ -93,13 +94,18 @@ class Stage:
     def evaluate(
         self, tasks: Sequence[TaskSet], features: Features, methods: Sequence[Method], runtime: Runtime | None
     ) -> list[Results]:
-        """Evaluate methods on task sets."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # remarks on answers that are only compared here
-            return [
-                evaluate(task_set, features, methods, seed=self.inputs.seed, allow_seen=True, runtime=runtime)
-                for task_set in tasks
-            ]
+        """Evaluate methods on task sets; the same evaluation is not repeated."""
+        evaluated = []
+        for task_set in tasks:
+            key = (task_set.digest, features.digest, *(method.spelling for method in methods))
+            if key not in self._results:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RuntimeWarning)  # remarks on answers that are only compared here
+                    self._results[key] = evaluate(
+                        task_set, features, methods, seed=self.inputs.seed, allow_seen=True, runtime=runtime
+                    )
+            evaluated.append(self._results[key])
+        return evaluated
 
 
 def draw_stage(
@@ -111,6 +117,7 @@ def draw_stage(
     attributes: Attributes | None = None,
     tasks: int | None = None,
     changed_tasks: int | None = None,
+    shot: int | None = None,
     runtime: Runtime | None = None,
 ) -> Stage:
     """Draw the task sets at hand again from one part of the classes, with their placebos.
@@ -126,9 +133,10 @@ def draw_stage(
         tasks: number of tasks of each set; None is that of the set at hand
         changed_tasks: number of tasks of sets of changed items, of which only those of the tasks are needed; None is as
             many as of others, and all items that tasks may have are needed
+        shot: number of supports of each class; None is that of the set at hand
         runtime: runtime for drawing
     """
-    draw = _Redrawing(at_hand, catalog, part, attributes, tasks, changed_tasks, runtime)
+    draw = _Redrawing(at_hand, catalog, part, attributes, tasks, changed_tasks, shot, runtime)
     drawn: dict[str, TaskSet] = {}
     left_out: dict[str, str] = {}
     originals = [task_set for task_set in at_hand.tasks if task_set.record.sampler_name != PLACEBO]
@@ -187,6 +195,7 @@ class _Redrawing:
     attributes: Attributes | None
     tasks: int | None
     changed_tasks: int | None
+    shot: int | None
     runtime: Runtime | None
 
     def draw(self, task_set: TaskSet, drawn: Mapping[str, TaskSet]) -> TaskSet:
@@ -203,12 +212,12 @@ class _Redrawing:
             like = drawn.get(record.sources["like"].digest)
             if like is None:
                 raise InsufficientData(f"the {record.sources['like'].name} tasks that they are matched to are missing")
-        sampler, tasks = drawing.sampler, self.tasks
+        sampler, tasks = drawing.sampler, self.tasks or len(task_set)
         if isinstance(sampler, Changed) and self.changed_tasks is not None:
             sampler, tasks = replace(sampler, most_items=1), self.changed_tasks
         sizes: dict[str, Any] = {
             name: getattr(record, name) for name in ("way", "shot", "query") if getattr(record, name)
-        }
+        } | ({"shot": self.shot} if self.shot is not None else {})
         data = {role: value for role, value in drawing.data.items() if role in ("attributes", "features")}
         if "attributes" in data and self.attributes is not None:
             data["attributes"] = self.attributes

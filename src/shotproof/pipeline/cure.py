@@ -123,7 +123,14 @@ def cure_inputs(
             runtime=runtime,
         )
     plan = Plan(
-        replace(at_hand, tasks=originals), material, parts, confirming, chosen_remedies, section.tasks, section.level
+        replace(at_hand, tasks=originals),
+        material,
+        parts,
+        confirming,
+        chosen_remedies,
+        section.tasks,
+        section.level,
+        section.seconds(),
     )
     return find_cure(plan, log, runtime)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from shotproof.core.errors import InputError, UnknownName
@@ -23,6 +24,9 @@ class CureSection(Section):
         (), "remedies to try, or families of them: features, supports, copies, heads, encoders; by default all"
     )
     tasks: int = option(TASKS_TO_CHOOSE, "tasks of each set that remedies are chosen on", least=2)
+    budget: str | None = option(
+        None, "time after which no further remedy is tried, e.g. 90s, 5m or 1h; by default all are tried"
+    )
     level: float = option(0.95, "confidence level of the intervals", above=0, most=1)
     seed: int = option(0, "random seed of the division of classes", within=SEED)
 
@@ -31,6 +35,16 @@ class CureSection(Section):
         if self.level == 1:
             raise InputError("level: expected a share below 1, found 1")
         self.chosen_remedies()
+        self.seconds()
+
+    def seconds(self) -> float | None:
+        """Return the budget in seconds. Raise InputError if it is no time."""
+        if self.budget is None:
+            return None
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smh])\s*", self.budget)
+        if match is None or not float(match[1]):
+            raise InputError(f"budget: expected a time such as 90s, 5m or 1h, found {self.budget!r}")
+        return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
     def chosen_remedies(self) -> list[Remedy]:
         """Return the remedies to try.

@@ -469,6 +469,7 @@ class Study:
         shot: int | None = None,
         remedies: Sequence[str | Remedy] = (),
         tasks: int = TASKS_TO_CHOOSE,
+        budget: str | None = None,
         level: float = 0.95,
         seed: int = 0,
         log: Log = lambda line: None,
@@ -483,6 +484,7 @@ class Study:
             shot: shots of the tasks; by default the most
             remedies: spellings or remedies, or families of them (`features`, `supports`, ...); by default all
             tasks: number of tasks of each set that remedies are chosen on
+            budget: time after which no further remedy is tried, e.g. `5m`; by default all are
             level: confidence level of the intervals
             seed: seed of the division of classes
             log: called with one line per remedy
@@ -506,7 +508,7 @@ class Study:
             [('preprocess', 4)]
         """
         spellings = tuple(str(remedy) for remedy in remedies)
-        return self._cure(CureSection(method, encoder, shot, spellings, tasks, level, seed), log)
+        return self._cure(CureSection(method, encoder, shot, spellings, tasks, budget, level, seed), log)
 
     def _cure(self, section: CureSection, log: Log = lambda line: None) -> Cure:
         """Try remedies, and write what helps into the study's folder, unless it is up to date."""
@@ -753,6 +755,7 @@ def cure(
     shot: int | None = None,
     remedies: Sequence[str | Remedy] = (),
     tasks: int = TASKS_TO_CHOOSE,
+    budget: str | None = None,
     level: float = 0.95,
     seed: int = 0,
     methods: Sequence[AnyMethod] = (),
@@ -764,7 +767,7 @@ def cure(
 
     Args:
         parts: study, or what `Study.of` takes: a run folder, or results with what they were computed from
-        method, encoder, shot, remedies, tasks, level, seed, log: as in `Study.cure`
+        method, encoder, shot, remedies, tasks, budget, level, seed, log: as in `Study.cure`
         methods, trust, runtime: as in `Study.of`
 
     Returns:
@@ -789,7 +792,15 @@ def cure(
     if not isinstance(study, Study):
         study = Study.of(study, methods=methods, trust=trust, runtime=runtime)
     return study.cure(
-        method=method, encoder=encoder, shot=shot, remedies=remedies, tasks=tasks, level=level, seed=seed, log=log
+        method=method,
+        encoder=encoder,
+        shot=shot,
+        remedies=remedies,
+        tasks=tasks,
+        budget=budget,
+        level=level,
+        seed=seed,
+        log=log,
     )
 
 

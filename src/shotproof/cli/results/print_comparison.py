@@ -74,6 +74,7 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
         card: card to print
         comparison: comparison that the card was built from, to name the tasks that lack an interval
     """
+    from shotproof.comparison.card_remedies import remedy_sentence
     from shotproof.comparison.numbers import level
     from shotproof.comparison.sentences import interval_sentences
 
@@ -98,7 +99,7 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
     title = f"{card.title}: percent, {level(card.level)} {card.covers} interval"
     print_table(title, columns, rows, left=1 + len(against))
     say()
-    for sentence in (*card.verdict, *(f"{note}." for note in card.notes)):
+    for sentence in (*filter(None, [remedy_sentence(card.remedies)]), *card.verdict, *(f"{note}." for note in card.notes)):
         say(sentence)
     if card.quick:
         say("This is a quick card, with a tenth of the tasks: its intervals are wide.")

@@ -35,6 +35,7 @@ def leaderboard(
 
     Example: shotproof share leaderboard submissions/ -o site
     """
+    from shotproof.comparison.card_remedies import remedy_sentence
     from shotproof.comparison.numbers import bounds, percent
     from shotproof.pipeline.leaderboard_files import leaderboard as rank
 
@@ -60,6 +61,9 @@ def leaderboard(
         name = f"{board.axes[column.axis].name}{f', {data_set}' if data_set else ''}"
         say(f"{name}: the first {len(rows)} of {len(ranked):,}")
         print_table("", ["rank", "classifier", board.metric, column.interval_name], rows)
+    for entry in board.entries:
+        if entry.remedies:
+            say(f"{entry.classifier}: {remedy_sentence(entry.remedies)}")
     for note in board.notes:
         say(note)
     say(f"{output}: {len(board.entries):,} classifier{'s' * (len(board.entries) != 1)}; open {output / 'index.html'}")
