@@ -22,6 +22,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.file_options import FileOptions
 from shotproof.core.options import Component, Option
 from shotproof.core.registry import Registry
+from shotproof.cures.remedy import remedies
 from shotproof.features.encoder import encoders
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
@@ -42,6 +43,7 @@ KINDS: list[Registry[Any]] = [
     objectives,
     backbones,
     augmentations,
+    remedies,
 ]
 NAMES = [(registry, name) for registry in KINDS for name in registry]
 OPTIONS = [(registry, name, each) for registry, name in NAMES for each in registry.get(name).options()]
@@ -97,6 +99,8 @@ def other_value(option: Option) -> object:
         return VALUES[option.name]
     if option.choices:
         return next(choice for choice in option.choices if choice != option.default)
+    if isinstance(option.default, tuple):
+        return option.default[:1]
     if isinstance(option.default, bool) or option.kind in (bool, bool | None):
         return not option.default
     if isinstance(option.default, float) or option.kind in (float, float | None):

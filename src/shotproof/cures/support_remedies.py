@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from shotproof.changes.change import BackgroundChange, changes
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 from shotproof.core.options import option
 from shotproof.core.spelling import write_call
 from shotproof.cures.remedy import Material, Remedy, Treatment
@@ -64,11 +66,15 @@ class CopiesRemedy(Remedy):
             raise InputError(
                 "there are no changed items: evaluate a changed set first, e.g. study.change('mixed-random')"
             )
-        return [
-            Treatment(
-                f"copies by {change}",
-                sampler=write_call("copied", {"changes": (change,), "copies": self.copies}),
-                apply=(f"add {self.copies} copies of each support with the change {change}",),
-            )
-            for change in material.copies
-        ]
+        return [self._treatment(change) for change in material.copies]
+
+    def _treatment(self, change: str) -> Treatment:
+        """Propose copies by one change, of which only those that show other backgrounds give more than one."""
+        made = changes.make(change)
+        count = self.copies if isinstance(made, BackgroundChange) and made.plates is not None else 1
+        copies = counted(count, "copy", "copies")
+        return Treatment(
+            f"{copies} by {change}",
+            sampler=write_call("copied", {"changes": (change,), "copies": count}),
+            apply=(f"add {copies} of each support with the change {change}",),
+        )
