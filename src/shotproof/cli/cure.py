@@ -25,8 +25,8 @@ def cure(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            help="Try only this remedy or family (features, supports, copies, heads, encoders); repeatable. See "
-            "shotproof show remedies."
+            help="Try only this remedy or family (features, supports, copies, heads, encoders, training); repeatable. "
+            "Default: all but training, which takes long. See shotproof show remedies."
         ),
     ] = None,
     tasks: Annotated[
@@ -80,7 +80,7 @@ def _print_cure(cure: Cure) -> None:
     say(*cure.sentences(), "")
     rows = [
         [
-            row.treatment,
+            row.title,
             effect.axis,
             percent(effect.before.mean),
             percent(effect.after.mean),

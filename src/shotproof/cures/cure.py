@@ -54,6 +54,12 @@ class TriedRemedy:
         outcomes = {effect.outcome for effect in self.effects}
         return "helps" in outcomes and "hurts" not in outcomes and self.accuracy_conclusion != "-"
 
+    @property
+    def title(self) -> str:
+        """Return the name of the treatment, with the number of trainings if effects are means over several."""
+        trainings = max((len(effect.trainings) for effect in self.effects), default=0)
+        return f"{self.treatment} (mean of {trainings} trainings)" if trainings else self.treatment
+
 
 @dataclass(frozen=True)
 class NotTried:

@@ -16,7 +16,7 @@ from shotproof.learners.method import Method
 from shotproof.results.applied_change import BACKGROUND_ALONE, PASTED, AppliedChange
 from shotproof.results.evaluated import Classifier, evaluated_sets
 from shotproof.results.origin import Origin
-from shotproof.stats.evidence import Combination, Evidence, Reevaluated, replicates_of
+from shotproof.stats.evidence import Combination, Evidence, Reevaluated, add_terms, replicates_of
 from shotproof.stats.intervals import Estimate, Interval, IntervalName, needed
 from shotproof.stats.losses import LossContrast, terms_of
 from shotproof.stats.pairs import Conclusion, conclude
@@ -40,27 +40,38 @@ class Arm:
 class Measured:
     """Evidence on several arms of one stage.
 
-    arms: by name of the treatment
+    arms: by name of the treatment; several if it was trained several times
     contrasts: what is lost on each axis that remedies are judged by, by the label of its task set
     interval_names: intervals that estimates may have, the preferred first
     refused: why there is no interval for new images; None if there is
     """
 
     evidence: Evidence
-    arms: Mapping[str, Arm]
+    arms: Mapping[str, Sequence[Arm]]
     contrasts: Mapping[str, LossContrast]
     interval_names: tuple[IntervalName, ...]
     refused: str | None
 
-    def skill_lost(self, arm: str, axis: str, level: float) -> Combination:
-        """Combine the share of skill that an arm loses on an axis."""
-        moved = self._moved(arm, axis)
-        return moved.skill_lost(self.evidence, self.arms[arm].classifier, "acc", self.interval_names[0], level)
+    def skill_lost(self, treatment: str, axis: str, level: float) -> Combination:
+        """Combine the share of skill that is lost on an axis with a treatment: the mean over its arms."""
+        return mean_combination(self.skill_lost_by_arm(treatment, axis, level))
 
-    def accuracy(self, arm: str, axis: str) -> Combination:
-        """Combine the accuracy of an arm on the reference of an axis."""
-        reference = self._moved(arm, axis).reference
-        return Combination(terms_of({reference: 1.0}, self.arms[arm].classifier, "acc"))
+    def skill_lost_by_arm(self, treatment: str, axis: str, level: float) -> list[Combination]:
+        """Combine the share of skill that each arm of a treatment loses on an axis."""
+        name = self.interval_names[0]
+        return [
+            self._moved(arm, axis).skill_lost(self.evidence, arm.classifier, "acc", name, level)
+            for arm in self.arms[treatment]
+        ]
+
+    def accuracy(self, treatment: str, axis: str) -> Combination:
+        """Combine the accuracy with a treatment on the reference of an axis: the mean over its arms."""
+        return mean_combination(
+            [
+                Combination(terms_of({self._moved(arm, axis).reference: 1.0}, arm.classifier, "acc"))
+                for arm in self.arms[treatment]
+            ]
+        )
 
     def estimate(self, combination: Combination) -> tuple[IntervalName, Estimate]:
         """Estimate a combination under the first interval that it has."""
@@ -81,7 +92,7 @@ class Measured:
         """Return the label of the reference of an axis."""
         return self.evidence.replicates[self.contrasts[axis].reference].label
 
-    def _moved(self, arm: str, axis: str) -> LossContrast:
+    def _moved(self, arm: Arm, axis: str) -> LossContrast:
         """Return the contrast of an axis on the sets that the arm is evaluated on."""
         contrast = self.contrasts[axis]
         replicates = self.evidence.replicates
@@ -90,14 +101,24 @@ class Measured:
             for index, replicate in enumerate(replicates)
             for task_set in replicate.sets
         }
-        sets = self.arms[arm].sets
 
         def move(index: int) -> int:
             digest = str(replicates[index].origin.tasks_digest)
-            return index_of[sets.get(digest, digest)]
+            return index_of[arm.sets.get(digest, digest)]
 
         placebo = contrast.placebo and {move(index): weight for index, weight in contrast.placebo.items()}
         return replace(contrast, reference=move(contrast.reference), stressed=move(contrast.stressed), placebo=placebo)
+
+
+def mean_combination(combinations: Sequence[Combination]) -> Combination:
+    """Combine into the mean, which is refused if one of them is."""
+    share = 1 / len(combinations)
+    values = [combination.value for combination in combinations]
+    return Combination(
+        add_terms(*((combination.terms, share) for combination in combinations)),
+        None if None in values else share * sum(value for value in values if value is not None),
+        next((combination.refused for combination in combinations if combination.refused), None),
+    )
 
 
 AS_IS = "as it is"
@@ -122,11 +143,16 @@ def measure(
         runtime: runtime of the evaluation
     """
     plain = Treatment(AS_IS)
-    arms: dict[str, Arm] = {}
+    arms: dict[str, list[Arm]] = {}
     by_features: dict[str, tuple[Features, dict[str, Method], list[Any]]] = {}
     all_tasks = list(stage.tasks)
-    for treatment in (plain, *treatments):
-        treated = stage.features_of(treatment, treatment.features or features)
+    trained = [
+        (treatment, replica)
+        for treatment in {treatment.name: treatment for treatment in (plain, *treatments)}.values()
+        for replica in (treatment.features or features, *treatment.replicas)
+    ]
+    for treatment, replica in trained:
+        treated = stage.features_of(treatment, replica)
         used_method = treatment.method or method
         sets: dict[str, str] = {}
         chosen = []
@@ -135,7 +161,7 @@ def measure(
             sets = {before.digest: after.digest for before, after in zip(stage.tasks, chosen, strict=True)}
         known = {tasks.digest for tasks in all_tasks}
         all_tasks += [tasks for tasks in chosen if tasks.digest not in known]
-        arms[treatment.name] = Arm(Classifier(treated.name, used_method.spelling), sets)
+        arms.setdefault(treatment.name, []).append(Arm(Classifier(treated.name, used_method.spelling), sets))
         _, methods, task_sets = by_features.setdefault(treated.digest, (treated, {}, []))
         methods[used_method.spelling] = used_method
         task_sets += [tasks for tasks in (chosen or stage.tasks) if tasks not in task_sets]
@@ -154,7 +180,9 @@ def measure(
     return _with_evidence(inputs, arms, with_halves, runtime)
 
 
-def _with_evidence(inputs: Inputs, arms: Mapping[str, Arm], with_halves: bool, runtime: Runtime | None) -> Measured:
+def _with_evidence(
+    inputs: Inputs, arms: Mapping[str, Sequence[Arm]], with_halves: bool, runtime: Runtime | None
+) -> Measured:
     sets = evaluated_sets(inputs.results)
     refused = missing_inputs(sets, inputs) if with_halves else None
     interval_names: tuple[IntervalName, ...] = (
@@ -163,7 +191,7 @@ def _with_evidence(inputs: Inputs, arms: Mapping[str, Arm], with_halves: bool, r
     reevaluated = reevaluate(sets, interval_names, inputs, runtime) if with_halves else {}
     (design,) = dict.fromkeys(task_set.origin.design for task_set in sets)
     evidence = Evidence(replicates_of(sets), reevaluated.get(design, Reevaluated()))
-    moved = {digest for arm in arms.values() for digest in arm.sets.values()}
+    moved = {digest for same in arms.values() for arm in same for digest in arm.sets.values()}
     contrasts = {}
     for index, replicate in enumerate(evidence.replicates):
         if replicate.origin.tasks_digest in moved or not is_judged(replicate.origin):
@@ -190,6 +218,7 @@ class Effect:
     before, after: share of the skill that is lost
     difference: after minus before; negative if less is lost
     more_tasks: about how many more tasks would settle it; None if it is settled or no number of tasks would
+    trainings: difference of each training, if the remedy trained several times; the others are their means
     """
 
     axis: str
@@ -199,6 +228,7 @@ class Effect:
     difference: Interval
     outcome: Outcome = "cannot tell"
     more_tasks: int | None = None
+    trainings: tuple[float, ...] = ()
 
 
 def effects_of(measured: Measured, arm: str, baseline: str, level: float) -> list[Effect]:
@@ -208,6 +238,8 @@ def effects_of(measured: Measured, arm: str, baseline: str, level: float) -> lis
         before, after = (measured.skill_lost(name, axis, level) for name in (baseline, arm))
         difference = measured.interval(after.minus(before), level)
         further = needed(difference, measured.tasks(axis))
+        trainings = [lost.minus(before) for lost in measured.skill_lost_by_arm(arm, axis, level)]
+        has_several = len(trainings) > 1 and not difference.refused
         effects.append(
             Effect(
                 axis,
@@ -216,6 +248,7 @@ def effects_of(measured: Measured, arm: str, baseline: str, level: float) -> lis
                 measured.interval(after, level),
                 difference,
                 more_tasks=further.tasks if further else None,
+                trainings=tuple(measured.estimate(each)[1].mean for each in trainings) if has_several else (),
             )
         )
     return effects

@@ -55,12 +55,8 @@ class _NuisanceRemedy(Remedy):
                 raise InputError("the data has no attributes: detect some, e.g. shotproof detect catalog.parquet")
             return {**options, "attributes": material.attributes}
         if self.by == "contexts":
-            return {**options, "context_column": _require_contexts(material)}
-        if material.changed is None:
-            raise InputError(
-                "there are no changed versions of the items to fit on: the run needs an encoder, not only a file of "
-                "features, and a changed set, e.g. study.change('mixed-random')"
-            )
+            return {**options, "context_column": material.require_contexts()}
+        material.require_changed()
         return options
 
 
@@ -126,7 +122,7 @@ class CenterContextsRemedy(Remedy):
         """Propose the centering."""
         from shotproof.features.nuisance_transforms import CenterContexts
 
-        column = _require_contexts(material)
+        column = material.require_contexts()
         return [
             _treatment(
                 "center-contexts",
@@ -165,12 +161,6 @@ def _bases(material: Material, changed: Features | None = None) -> list[tuple[tu
     if changed is None:
         return [(before, material.base(before)) for before in _BEFORE]
     return [(before, transform(changed, before) if before else changed) for before in _BEFORE]
-
-
-def _require_contexts(material: Material) -> str:
-    if material.context_column is None:
-        raise InputError("the data has no contexts: add a column with the context of each item to the catalog")
-    return material.context_column
 
 
 def _treatment(name: str, options: dict[str, Any], before: Sequence[str], step: Transform) -> Treatment:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
 from shotproof.cures.class_parts import FIT
+from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features
 from shotproof.features.transforms import Transform, transform
 from shotproof.learners.method import Method
+from shotproof.tasks.taskset import TaskShape
 
-Family = Literal["features", "supports", "copies", "heads", "encoders"]
+if TYPE_CHECKING:
+    from shotproof.models.model import Model
+
+Family = Literal["features", "supports", "copies", "heads", "encoders", "training"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,8 @@ class Material:
     context_column: column of the catalog with the contexts; None if there is none
     changed: features that also have changed versions of items to fit on; None if there are none
     copies: changes that the features have changed versions of supports for
+    encoder: encoder of the features; None if it is unknown
+    shape: shape of the tasks
     seed: random seed
     """
 
@@ -47,6 +55,8 @@ class Material:
     context_column: str | None = None
     changed: Features | None = None
     copies: Sequence[str] = ()
+    encoder: Encoder | None = None
+    shape: TaskShape = field(default_factory=TaskShape)
     seed: int = 0
 
     @cached_property
@@ -58,6 +68,21 @@ class Material:
         """Return the features of the items to fit on, with earlier steps applied."""
         return transform(select_items(features or self.features, self.base_catalog.item_column), steps)
 
+    def require_contexts(self) -> str:
+        """Return the column with the contexts. Raise InputError if there are none."""
+        if self.context_column is None:
+            raise InputError("the data has no contexts: add a column with the context of each item to the catalog")
+        return self.context_column
+
+    def require_changed(self) -> Features:
+        """Return the features with changed versions of items to fit on. Raise InputError if there are none."""
+        if self.changed is None:
+            raise InputError(
+                "there are no changed versions of the items to fit on: the run needs an encoder, not only a file of "
+                "features, and a changed set, e.g. study.change('mixed-random')"
+            )
+        return self.changed
+
 
 @dataclass(frozen=True)
 class Treatment:
@@ -66,6 +91,8 @@ class Treatment:
     name: short name, e.g. `nap(by='words', directions=15)`
     steps: transforms of the features, in order
     features, method: the classifier; None is the classifier's own
+    replicas: features of further trainings, of which the mean effect counts
+    model: trained model of the features; None if nothing was trained
     sampler: sampler that chooses the supports anew, `like` each task set; None leaves them
     apply: how to apply it: lines of a command, or of Python
     """
@@ -76,6 +103,8 @@ class Treatment:
     method: Method | None = None
     sampler: str | None = None
     apply: tuple[str, ...] = ()
+    replicas: tuple[Features, ...] = ()
+    model: Model | None = None
 
 
 class Remedy(Component, ABC):
@@ -107,6 +136,7 @@ remedies: Registry[Remedy] = Registry(
         "nap": "shotproof.cures.feature_remedies:NapRemedy",
         "preprocess": "shotproof.cures.feature_remedies:PreprocessRemedy",
         "supports": "shotproof.cures.support_remedies:SupportsRemedy",
+        "train": "shotproof.cures.training_remedy:TrainingRemedy",
         "wccn": "shotproof.cures.feature_remedies:WccnRemedy",
     },
 )
@@ -127,6 +157,8 @@ DEFAULT_REMEDIES = (
     "supports(choose='typical')",
     "supports(choose='easy')",
 )
+# They take hours without a GPU, so they are tried only if named.
+REMEDIES_ON_REQUEST = ("train(on='stress')", "train(on='contexts')", "train(on='changes')")
 
 
 def select_items(features: Features, items: pa.Array | pa.ChunkedArray) -> Features:

@@ -9,7 +9,7 @@ from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.limits import SEED, SHOT
 from shotproof.core.options import option
 from shotproof.core.sections import Section
-from shotproof.cures.remedy import DEFAULT_REMEDIES, Remedy, remedies
+from shotproof.cures.remedy import DEFAULT_REMEDIES, REMEDIES_ON_REQUEST, Remedy, remedies
 from shotproof.cures.search import TASKS_TO_CHOOSE
 
 
@@ -21,7 +21,9 @@ class CureSection(Section):
     encoder: str | None = option(None, "its encoder; by default the first")
     shot: int | None = option(None, "shots of the tasks; by default the most", within=SHOT)
     remedies: tuple[str, ...] = option(
-        (), "remedies to try, or families of them: features, supports, copies, heads, encoders; by default all"
+        (),
+        "remedies to try, or families of them: features, supports, copies, heads, encoders, training; by default all "
+        "but training",
     )
     tasks: int = option(TASKS_TO_CHOOSE, "tasks of each set that remedies are chosen on", least=2)
     budget: str | None = option(
@@ -52,9 +54,9 @@ class CureSection(Section):
         Raises:
             UnknownName: there is no remedy and no family of this name.
         """
-        every = [remedies.make(spelling) for spelling in DEFAULT_REMEDIES]
         if not self.remedies:
-            return every
+            return [remedies.make(spelling) for spelling in DEFAULT_REMEDIES]
+        every = [remedies.make(spelling) for spelling in (*DEFAULT_REMEDIES, *REMEDIES_ON_REQUEST)]
         chosen: list[Remedy] = []
         for entry in self.remedies:
             matching = [remedy for remedy in every if entry in (remedy.family, remedy.name)]
