@@ -30,7 +30,7 @@ class TriedRemedy:
     settings: number of settings that were compared
     accuracy_before, accuracy_after, accuracy_difference: on the reference, in percent and points
     accuracy_conclusion: whether the accuracy is conclusively higher (+) or lower (-)
-    score: mean share of skill lost on the classes to choose on, in percent; the lower the better
+    score: mean share of skill lost on the classes to choose on, in percent; None without such tasks or at chance
     apply: how to apply it, in lines
     """
 

@@ -188,7 +188,8 @@ def _choose(
         for evidence, treatment in zip(measured, treatments, strict=True)
     ]
     best = min(range(len(scores)), key=lambda index: scores[index])
-    return treatments[best], scores[best][1]
+    score = scores[best][1]
+    return treatments[best], score if np.isfinite(score) else None
 
 
 def _score(measured: Measured, arm: str, level: float) -> float:

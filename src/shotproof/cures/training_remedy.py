@@ -125,7 +125,9 @@ class TrainingRemedy(Remedy):
                 file = Path(folder) / f"{number}.model"
                 model.write(file)
                 encoded = encode(catalog, replace(encoder, path=file))
-                record = replace(encoded.record, name=f"{encoder}, {name}, seed {material.seed + number}")
+                record = replace(
+                    encoded.record, name=f"{material.features.name}, {name}, seed {material.seed + number}"
+                )
                 features.append(replace(encoded, record=record))
         return Treatment(
             name,
