@@ -20,8 +20,9 @@ from shotproof.catalog.changed_catalog import has_layers, with_changes
 from shotproof.changes.change import BackgroundChange, changes
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.nouns import counted
+from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.spelling import write_call
+from shotproof.core.spelling import parse_spelling, write_call
 from shotproof.core.storage.files import path_exists
 from shotproof.core.storage.whole_files import new_folder
 from shotproof.core.trust import Trust
@@ -32,6 +33,7 @@ from shotproof.cures.feature_remedies import apply_steps
 from shotproof.cures.remedy import Material, has_items
 from shotproof.cures.search import TASKS_TO_CHANGE, Log, Plan, find_cure
 from shotproof.cures.stage import draw_stage, stage_at_hand
+from shotproof.cures.training_remedy import apply_model
 from shotproof.features.encoder import Encoder, encode
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
@@ -45,7 +47,7 @@ from shotproof.results.evaluated import Evaluated, evaluated_sets
 from shotproof.results.origin import PLACEBO, Design
 from shotproof.tasks.changed import Variants
 from shotproof.tasks.plates import Plates
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 
 logger = logging.getLogger("shotproof")
 
@@ -108,6 +110,8 @@ def cure_inputs(
         context_column=context_column,
         changed=changed,
         copies=_changes_at_hand(originals, features, catalog),
+        encoder=gathering.encoder,
+        shape=TaskShape(design.way or 5, design.shot or 5, design.query or 15),
         seed=section.seed,
     )
     at_hand = replace(inputs, attributes=[attributes, *inputs.attributes] if attributes else inputs.attributes)
@@ -161,7 +165,8 @@ class _Gathering:
         """Return the encoder of the features, if the experiment has it; without transforms, which are fitted to it."""
         if self.experiment is None or self.experiment.transforms:
             return None
-        return next((encoder for encoder in self.experiment.encoders if str(encoder) == self.features.name), None)
+        encoders = self.experiment.encoders
+        return next((encoder for encoder in encoders if str(Maker.of(encoder)) == self.features.name), None)
 
     def all_items(self, catalog: Catalog) -> Catalog:
         """Return the items of all splits, also of those that the run left out."""
@@ -396,7 +401,7 @@ def read_cure(folder: Path | None) -> Cure | None:
 
 
 def write_cure(cure: Cure, folder: Path) -> Cure:
-    """Write a cure, with the maps that its transforms fitted, into the folder of a run.
+    """Write a cure, with the maps that its transforms fitted and the models that it trained, into the folder of a run.
 
     Args:
         cure: cure to write
@@ -410,7 +415,13 @@ def write_cure(cure: Cure, folder: Path) -> Cure:
         for row in cure.tried:
             treatment = cure.treatments[row.remedy]
             steps = [_stored(step, row.remedy, folder) for step in treatment.steps]
-            rows.append(replace(row, apply=apply_steps(steps)) if steps else row)
+            row = replace(row, apply=apply_steps(steps)) if steps else row
+            if treatment.model is not None:
+                file = _file(row.remedy, "model")
+                treatment.model.write(folder / file)
+                encoder = write_call(f"model:{file}", parse_spelling(cure.encoder)[2])
+                row = replace(row, apply=(apply_model(encoder),))
+            rows.append(row)
     written = replace(cure, tried=tuple(rows))
     written.write(folder / CURE_FILE)
     return written
@@ -421,6 +432,11 @@ def _stored(step: Transform | str, remedy: str, folder: Path) -> str:
     fitted = getattr(step, "map", None)
     if not isinstance(fitted, FittedMap):
         return str(step)
-    name = f"{CURE_FOLDER}/{'-'.join(re.findall('[a-z0-9]+', remedy))}.parquet"
-    fitted.write(folder / name)
-    return write_call("fitted", {"file": name})
+    file = _file(remedy, "parquet")
+    fitted.write(folder / file)
+    return write_call("fitted", {"file": file})
+
+
+def _file(remedy: str, extension: str) -> str:
+    """Return the file of what a remedy fitted, in the folder of a run."""
+    return f"{CURE_FOLDER}/{'-'.join(re.findall('[a-z0-9]+', remedy))}.{extension}"
