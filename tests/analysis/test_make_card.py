@@ -8,12 +8,17 @@ from shotproof.analysis.compare import compare
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.make_card import make_card
 from shotproof.analysis.placebo_sets import with_placebos
-from shotproof.comparison.card import Card, MissingAxis
+from shotproof.comparison.card import Card, CardRemedy, MissingAxis
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
+from shotproof.features.map_transforms import Fitted
+from shotproof.features.nuisance_transforms import Wccn
+from shotproof.features.transforms import transform
 from shotproof.results.evaluated import Classifier
+from shotproof.tasks.sampler import sample
 from shotproof.worlds.context_world import ContextWorld
+from shotproof.worlds.shapes import ShapesWorld
 from tests.context_data import sample_context
 from tests.drawn_results import draw_results, draw_tasks
 
@@ -91,3 +96,30 @@ def test_who_has_no_skill_to_lose_has_no_rank_by_it() -> None:
 def test_a_classifier_that_was_not_evaluated_is_refused(inputs: Inputs) -> None:
     with pytest.raises(InputError, match="no results of svm on lite0: expected one of cosine on "):
         make_card(compare(inputs, intervals=["sampler"]), inputs, Classifier("lite0", "svm"))
+
+
+def test_a_card_states_the_fitted_transforms_of_its_features() -> None:
+    world = ShapesWorld(classes=10, train_classes=5, items=24)
+    catalog = world.catalog()
+    unit = transform(encode(catalog, "dial(share=0.5)"), "l2")
+    wccn = Wccn(base=unit, catalog=catalog, split="train", ridge=2.0)
+    tasks = sample(catalog, "random", way=3, shot=2, query=3, tasks=10, split="test")
+    remedies = {}
+    for features in (unit, transform(unit, Fitted(file=wccn.map))):
+        inputs = Inputs([evaluate(tasks, features, "ncc")], [tasks])
+        made = make_card(compare(inputs, intervals=["sampler"]), inputs, Classifier(features.name, "ncc"))
+        assert Card.from_json(made.to_json()) == made
+        remedies[features.name] = [str(remedy) for remedy in made.remedies]
+    assert remedies == {
+        "dial > l2": [],
+        f"dial > l2 > fitted(file='wccn@{wccn.map.digest[:8]}')": ["wccn(ridge=2), fitted on 5 classes"],
+    }
+
+
+def test_a_card_states_on_which_axes_supports_were_chosen() -> None:
+    random = draw_tasks("random")
+    chosen = draw_tasks("chosen(choose='spread')", like=random)
+    sets = [random, chosen, draw_tasks("changed(change='blur')", like=chosen), draw_tasks("fewstab")]
+    results = [draw_results(tasks, {"ncc": 0.7}) for tasks in sets]
+    (remedy,) = make_card(compare(results), Inputs(results), Classifier("pixels", "ncc")).remedies
+    assert remedy == CardRemedy("supports", "chosen(choose='spread')", axes=("blur",))

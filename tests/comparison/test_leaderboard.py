@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shotproof.comparison.card import Card, CardTasks
+from shotproof.comparison.card import Card, CardRemedy, CardTasks
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
 from shotproof.comparison.leaderboard_rows import Measurement, ResultsFile, measure_card, measure_results
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch, UnknownName
+from shotproof.core.records import FittedOn, Maker
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_cards import make_card, random_axis, stress_axis, with_estimates
 from tests.drawn_results import draw_results, draw_tasks
@@ -223,3 +224,29 @@ def test_cards_with_impossible_variances_are_refused() -> None:
 def test_nothing_is_no_leaderboard() -> None:
     with pytest.raises(InputError, match="no classifier"):
         make_leaderboard([])
+
+
+def test_remedies_of_a_card_and_of_results_are_those_of_the_classifier() -> None:
+    features = CardRemedy("features", "wccn(ridge=10)", 8)
+    supports = CardRemedy("supports", "chosen(choose='spread')", axes=("fewstab", "not on the board"))
+    board = make_leaderboard(
+        [*of_card(replace(card("a"), remedies=(features, supports)), "a"), *of_card(card("b"), "b")]
+    )
+    remedies = {entry.classifier.method: entry.remedies for entry in board.entries}
+    assert remedies == {"a": (features, replace(supports, axes=("fewstab",))), "b": ()}
+
+    random = draw_tasks("random")
+    chosen = draw_tasks("chosen(choose='typical')", like=random)
+    results = [draw_results(tasks, {"ncc": 0.7}, encoder) for tasks in (random, chosen) for encoder in ("a", "b")]
+    made = Maker("nap", options={"by": "words", "directions": 5})
+    treated = [
+        replace(each, record=replace(each.record, features=replace(each.record.features, fitted=(FittedOn(made, 9),))))
+        if each.record.features.classifier == "a"
+        else each
+        for each in results
+    ]
+    files = [ResultsFile(f"{number}.parquet", each) for number, each in enumerate(treated)]
+    board = make_leaderboard(list(measure_results(files, {})))
+    stated = {entry.classifier.encoder: [str(remedy) for remedy in entry.remedies] for entry in board.entries}
+    spread = "supports by chosen(choose='typical') on chosen tasks"
+    assert stated == {"a": ["nap(by='words', directions=5), fitted on 9 classes", spread], "b": [spread]}

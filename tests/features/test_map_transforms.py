@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.records import Maker, MapRecord
+from shotproof.core.records import FittedOn, Maker, MapRecord
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
 from shotproof.features.map_transforms import Fitted
@@ -62,3 +63,15 @@ def test_features_after_other_steps_are_noted() -> None:
         warnings.simplefilter("error")
         transform(FEATURES, ["l2", Fitted(file=MAP)])
         transform(FEATURES, Fitted(file=FittedMap.of(projection_map(DIRECTIONS))))  # of unknown origin
+
+
+def test_the_record_states_what_the_map_was_fitted_by_and_on(tmp_path: Path) -> None:
+    maker = Maker("nap", "nap(by='words')", {"by": "words", "directions": 2})
+    record = replace(UNIT, transform=maker, classes=("jay", "owl", "tit"))
+    after = transform(FEATURES, ["l2", Fitted(file=FittedMap.of(projection_map(DIRECTIONS), record)), "power"])
+    assert after.record.fitted == (FittedOn(maker, 3),)
+    after.write(tmp_path / "features.parquet")
+    assert Features.read(tmp_path / "features.parquet").record.fitted == after.record.fitted
+    unknown = transform(FEATURES, Fitted(file=FittedMap.of(projection_map(DIRECTIONS))))
+    assert unknown.record.fitted == (FittedOn(),)
+    assert "fitted" not in transform(FEATURES, "l2").record.to_meta()

@@ -19,16 +19,18 @@ from shotproof.comparison.card import (
     CardBaseline,
     CardCost,
     CardExample,
+    CardRemedy,
     CardTasks,
     MissingAxis,
     axis_tasks,
     without_folders,
 )
+from shotproof.comparison.card_remedies import feature_remedies, merge_remedies, support_remedies
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.sentences import axis_sentence, card_sentences
 from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core.errors import InputError
-from shotproof.core.records import UNKNOWN, Source
+from shotproof.core.records import UNKNOWN, FeaturesRecord, Source, TasksRecord
 from shotproof.results.answers import AnsweredTasks, answers_on
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import Design
@@ -75,6 +77,7 @@ def make_card(
     features = next(
         (candidate for candidate in inputs.features if candidate.record.classifier == classifier.encoder), None
     )
+    axes = (*random_axes, *stress_axes)
     sources = {"catalog": Source(design.catalog or UNKNOWN, design.data_set)}
     if features is not None:
         sources["features"] = Source(features.digest, comparison.encoder_names[classifier.encoder])
@@ -83,6 +86,7 @@ def make_card(
         sources=sources,
         encoder=comparison.encoder_names[classifier.encoder],
         method=without_folders(classifier.method),
+        remedies=_remedies(inputs, classifier, axes),
         split=design.split,
         medium=comparison.medium,
         quick=quick,
@@ -90,11 +94,23 @@ def make_card(
         level=comparison.level,
         covers=comparison.first_interval_name,
         context=comparison.context,
-        axes=(*random_axes, *stress_axes),
+        axes=axes,
         missing=tuple(missing),
         notes=tuple(comparison.notes),
     )
     return replace(card, verdict=tuple(card_sentences(card)))
+
+
+def _remedies(inputs: Inputs, classifier: Classifier, axes: Sequence[CardAxis]) -> tuple[CardRemedy, ...]:
+    """Return the remedies that the classifier was measured with, those of supports with the axes that have them."""
+    features = (results.record.features for results in inputs.results)
+    measured = next((record for record in features if record.classifier == classifier.encoder), FeaturesRecord())
+    tasks: dict[str | None, TasksRecord] = {task_set.digest: task_set.record for task_set in inputs.tasks}
+    tasks |= {results.record.tasks_digest: results.record.tasks for results in inputs.results}
+    of_supports = (
+        replace(remedy, axes=(axis.name,)) for axis in axes for remedy in support_remedies(axis.tasks.digest, tasks)
+    )
+    return merge_remedies([*feature_remedies(measured), *of_supports])
 
 
 class _CardBuilder:

@@ -11,8 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from shotproof.comparison.numbers import listed
 from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
@@ -50,6 +51,28 @@ class CardTasks:
     seed: int | None = None
     searched_in: str | None = None
     changed: AppliedChange | None = None
+
+
+@dataclass(frozen=True)
+class CardRemedy:
+    """Remedy that the classifier was measured with.
+
+    family: what it treats: `features` by a transform that was fitted on classes, `supports` that were chosen anew, or
+        `copies` of supports
+    name: its setting, without the data that it was fitted on, e.g. `nap(by='words', directions=15)`
+    classes: number of classes that it was fitted on; None if it was not fitted, or if that is unknown
+    axes: axes on which supports were treated; empty for all
+    """
+
+    family: Literal["features", "supports", "copies"]
+    name: str
+    classes: int | None = None
+    axes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        described = {"supports": "supports by ", "copies": "copies of supports by "}.get(self.family, "") + self.name
+        fitted = f", fitted on {counted(self.classes, 'class', 'classes')}" if self.classes else ""
+        return f"{described}{fitted}{f' on {listed(list(self.axes))} tasks' if self.axes else ''}"
 
 
 @dataclass(frozen=True)
@@ -181,6 +204,7 @@ class Card:
     name: name of the data set
     sources: digests of the catalog and of the features
     encoder, method: the classifier, as in tables; files without their folders
+    remedies: what was done against a loss before the classifier was measured; empty if nothing was
     metric: metric of statements and ranks
     level, covers: level and name of the intervals
     verdict: statements in plain words, each supported by an interval
@@ -198,6 +222,7 @@ class Card:
     sources: Mapping[str, Source] = field(default_factory=dict)
     encoder: str = ""
     method: str = ""
+    remedies: tuple[CardRemedy, ...] = ()
     split: str | None = None
     medium: str | None = None
     quick: bool = False

@@ -11,7 +11,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.comparison.card import AxisTasks
+from shotproof.comparison.card import AxisTasks, CardRemedy
+from shotproof.comparison.card_remedies import merge_remedies
 from shotproof.comparison.dominance import Comparable, above
 from shotproof.comparison.leaderboard_rows import (
     QUANTITIES,
@@ -79,11 +80,13 @@ class BoardEntry:
 
     files: the files that its numbers come from
     statements: verdict and advice of its card, by index of the axis
+    remedies: remedies that it was measured with
     """
 
     classifier: Classifier
     files: tuple[str, ...]
     statements: Mapping[int, tuple[str, str]]
+    remedies: tuple[CardRemedy, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ def make_leaderboard(
         level,
         metric,
         tuple(axes),
-        tuple(_board_entry(classifier, len(axes), by_axis) for classifier in classifiers),
+        tuple(_board_entry(classifier, axes, by_axis) for classifier in classifiers),
         tuple(columns),
         {(a, b): np.any(better[a] & better[b], axis=1) for a, b in pairs},
         {(a, b): _correlation(columns[a], columns[b]) for a, b in pairs},
@@ -367,14 +370,20 @@ def _correlation(first: Column, second: Column) -> float:
 
 
 def _board_entry(
-    classifier: Classifier, axes: int, by_axis: Mapping[tuple[Classifier, int], Sequence[Measurement]]
+    classifier: Classifier, axes: Sequence[BoardAxis], by_axis: Mapping[tuple[Classifier, int], Sequence[Measurement]]
 ) -> BoardEntry:
-    on_axes = {index: by_axis[classifier, index] for index in range(axes) if (classifier, index) in by_axis}
+    on_axes = {index: by_axis[classifier, index] for index in range(len(axes)) if (classifier, index) in by_axis}
     files = sorted({row.file for rows in on_axes.values() for row in rows})
     statements = {
         index: row.statements for index, rows in on_axes.items() for row in rows if row.statements is not None
     }
-    return BoardEntry(classifier, tuple(files), statements)
+    remedies = merge_remedies(
+        remedy if remedy.family == "features" else replace(remedy, axes=(axes[index].name,))
+        for index, rows in on_axes.items()
+        for row in rows
+        for remedy in row.remedies
+    )
+    return BoardEntry(classifier, tuple(files), statements, remedies)
 
 
 def _first_reason(columns: Sequence[Column]) -> str:

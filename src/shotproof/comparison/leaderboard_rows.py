@@ -12,7 +12,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardTasks, axis_tasks, without_folders
+from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardRemedy, CardTasks, axis_tasks, without_folders
+from shotproof.comparison.card_remedies import feature_remedies, support_remedies
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
@@ -68,6 +69,7 @@ class Measurement:
     file: the file that they come from
     numbers: accuracies and skill lost in percent, by quantity and metric, then by interval
     statements: verdict and advice of a card; None for results
+    remedies: remedies that it was measured with on this axis
     """
 
     classifier: Classifier
@@ -77,6 +79,7 @@ class Measurement:
     numbers: Mapping[NumberKey, Mapping[str, Comparable]]
     medium: str | None = None
     statements: tuple[str, str] | None = None
+    remedies: tuple[CardRemedy, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def measure_card(card: Card, file: str) -> Iterator[Measurement]:
             numbers,
             card.medium,
             (axis.verdict, axis.advice),
+            tuple(remedy for remedy in card.remedies if not remedy.axes or axis.name in remedy.axes),
         )
 
 
@@ -133,6 +137,8 @@ def measure_results(files: Sequence[ResultsFile], encoder_names: Mapping[str, st
     digests: dict[Classifier, set[str | None]] = {}
     for classifier, digest, _ in parts:
         digests.setdefault(classifier, set()).add(digest)
+    tasks = {file.results.record.tasks_digest: file.results.record.tasks for file in files}
+    fitted = {origin.encoder: file.results.record.features for file, origin in zip(files, origins, strict=True)}
     by_digests: dict[frozenset[str | None], list[ResultsFile]] = {}
     for classifier, _, part in parts:
         by_digests.setdefault(frozenset(digests[classifier]), []).append(part)
@@ -160,7 +166,8 @@ def measure_results(files: Sequence[ResultsFile], encoder_names: Mapping[str, st
                     classifier = Classifier(encoder_names.get(encoder, encoder), without_folders(method))
                     numbers = _result_numbers(group, loss, row.classifier)
                     file_name = file_names[row.classifier, digest or UNKNOWN]
-                    yield Measurement(classifier, file_name, key, axis, numbers, comparison.medium)
+                    remedies = (*feature_remedies(fitted[encoder]), *support_remedies(digest, tasks))
+                    yield Measurement(classifier, file_name, key, axis, numbers, comparison.medium, None, remedies)
 
 
 def _split_by_classifier(file: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:

@@ -159,6 +159,18 @@ class AttributesRecord(Record):
 
 
 @dataclass(frozen=True)
+class FittedOn:
+    """Transform that was fitted on base classes, as the features that it was applied to state it.
+
+    transform: what was fitted; None if a fitted map does not state it
+    classes: number of classes that it was fitted on; 0 if unknown
+    """
+
+    transform: Maker | None = None
+    classes: int = 0
+
+
+@dataclass(frozen=True)
 class FeaturesRecord(Record):
     """Record of features: the encoder and the transforms applied after it.
 
@@ -167,6 +179,7 @@ class FeaturesRecord(Record):
     skipped: items whose files could not be read
     trained_on: the classes that the encoder was trained on, if Shotproof trained it
     pretrained_on: the list of classes, e.g. `imagenet`, that its pretrained weights were trained on
+    fitted: those of the transforms that were fitted on base classes, in order
     """
 
     encoder: Maker | None = None
@@ -176,6 +189,7 @@ class FeaturesRecord(Record):
     skipped: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
     pretrained_on: str | None = None
+    fitted: tuple[FittedOn, ...] = ()
 
     @property
     def classifier(self) -> str:

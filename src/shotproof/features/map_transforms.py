@@ -11,6 +11,7 @@ from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import Mismatch
 from shotproof.core.file_options import FileOptions
 from shotproof.core.options import option
+from shotproof.core.records import FittedOn
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
 from shotproof.features.transforms import Transform, dimensions
@@ -57,6 +58,10 @@ class Fitted(MapTransform, FileOptions):
                 f"transform '{self.name}': the map has {self.map.dimensions} dimensions{fitted_on}, the features "
                 f"{dimensions(features)} ('{features.name}'): use the encoder that it was fitted on"
             )
+
+    def fitted_on(self) -> FittedOn:
+        """Return what the record of the map states."""
+        return FittedOn(self.map.record.transform, len(self.map.record.classes))
 
     def remarks(self, features: Features) -> Iterator[str]:
         """Warn if the map was fitted after other steps than those of the features."""

@@ -24,7 +24,7 @@ from shotproof.changes.change import BackgroundChange, changes
 from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.options import option
-from shotproof.core.records import TRANSFORMED, Maker, MapRecord, Source
+from shotproof.core.records import TRANSFORMED, FittedOn, Maker, MapRecord, Source
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.base_classes import BaseClasses
 from shotproof.features.features import Features
@@ -84,6 +84,10 @@ class OnClasses(OnBase):
                 "all classes to evaluate are in the base set, whose statistics leak information about them: "
                 "fit on other classes, e.g. with split='train'"
             )
+
+    def fitted_on(self) -> FittedOn:
+        """Return the step, and the number of base classes."""
+        return FittedOn(Maker.of(self), len(self.base_classes.labels))
 
     @cached_property
     def base_classes(self) -> BaseClasses:

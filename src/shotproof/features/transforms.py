@@ -24,7 +24,7 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.file_options import FileOptions
 from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Component, option
-from shotproof.core.records import Maker, Source
+from shotproof.core.records import FittedOn, Maker, Source
 from shotproof.core.registry import Registry
 from shotproof.features.features import Features
 
@@ -51,6 +51,10 @@ class Transform(Component, ABC):
     def remarks(self, features: Features) -> Iterator[str]:
         """Yield warnings about these features, such as that they are those that the transform was fitted on."""
         yield from ()
+
+    def fitted_on(self) -> FittedOn | None:
+        """Return what was fitted, and on how many classes; None for a step that needs no classes."""
+        return None
 
     @abstractmethod
     def apply(self, values: FloatArray) -> FloatArray:
@@ -325,9 +329,11 @@ def per_channel(row: FloatArray, values: FloatArray) -> FloatArray:
 def _apply(features: Features, step: Transform) -> Features:
     if not len(features):
         raise InputError(f"the features '{features.name}' have no items for transform '{step}'")
+    fitted_on = step.fitted_on()
     record = replace(
         features.record,
         transforms=(*features.record.transforms, Maker.of(step)),
+        fitted=(*features.record.fitted, *([fitted_on] if fitted_on else [])),
         sources={**features.record.sources, "features": Source(features.digest, features.name)},
     )
     return Features.from_array(features.table.column("item").to_pylist(), step.apply_to(features), record=record)

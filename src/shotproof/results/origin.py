@@ -19,7 +19,8 @@ from shotproof.tasks.sampler import Axis, Sampler, samplers
 RANDOM, PLACEBO = "random", "placebo"
 NOTHING = FeaturesRecord()  # the record of features, if results do not state any
 REFERENCES = (RANDOM, "iid")  # samplers that others are compared with
-OF_OTHER_SETS = ("chosen", "copied")  # samplers without an axis that take the tasks of another set
+CHOSEN, COPIED = "chosen", "copied"
+OF_OTHER_SETS = (CHOSEN, COPIED)  # samplers without an axis that take the tasks of another set
 
 
 @dataclass(frozen=True)
@@ -219,9 +220,9 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         if len(searched) > 1 and origin.searched:
             names.append(encoders.get(origin.searched.name) or origin.searched.digest[:8])
         labels.append(f"{call} [{', '.join(names)}]" if names else call)
-    by_digest: dict[str | None, str] = {}
-    for origin, label in zip(origins, labels, strict=True):
-        by_digest.setdefault(origin.tasks_digest, label)  # several sets of the same tasks: the first
+    by_digest: dict[str | None, int] = {}
+    for index, origin in enumerate(origins):
+        by_digest.setdefault(origin.tasks_digest, index)  # several sets of the same tasks: the first
     changed_from: dict[tuple[Design, str, int | None], set[str | None]] = {}
     for origin, label in zip(origins, labels, strict=True):
         changed_from.setdefault((origin.design, label, origin.seed), set()).add(origin.like)
@@ -233,10 +234,14 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         )
         for origin, label in zip(origins, labels, strict=True)
     ]
-    return [
-        f"{label} of {by_digest[origin.like]}" if is_named and origin.like in by_digest else label
-        for origin, label, is_named in zip(origins, labels, is_of_another, strict=True)
-    ]
+
+    def full_label(index: int, outer: tuple[int, ...] = ()) -> str:
+        other = by_digest.get(origins[index].like)
+        if not is_of_another[index] or other is None or other in (*outer, index):  # records may name each other
+            return labels[index]
+        return f"{labels[index]} of {full_label(other, (*outer, index))}"
+
+    return [full_label(index) for index in range(len(origins))]
 
 
 def _change_label(origin: Origin, options: Mapping[str, Any]) -> str:

@@ -76,11 +76,16 @@ def with_another_rank(card: Any) -> None:
     card["axes"][0]["rank"]["accuracy"] = {"best": 1, "worst": 1, "of": 5}
 
 
+def with_a_remedy_of_its_own(card: Any) -> None:
+    card["remedies"] = [{"family": "features", "name": "wccn(ridge=10)"}]
+
+
 LIES: dict[Callable[[Any], None], str] = {
     with_a_narrow_interval: "random-5-shot: accuracy, acc, low: ",
     without_an_axis: "hardest: the results have this axis, but the card omits it",
     with_a_worse_baseline: "random-5-shot: baselines 0, accuracy, acc: ",
     with_other_words: "hardest: verdict: 'It loses nothing at all.', recomputed ",
+    with_a_remedy_of_its_own: "remedies: ",
     with_another_rank: "random-5-shot: rank, accuracy, of: 5, recomputed 2",
 }
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from shotproof.analysis.compare import compare
 from shotproof.cli.app import app
 from shotproof.cli.results.print_comparison import print_card
-from shotproof.comparison.card import CardTasks
+from shotproof.comparison.card import CardRemedy, CardTasks
 from shotproof.comparison.numbers import percent
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.results.evaluated import METRICS
@@ -146,3 +146,12 @@ def test_the_table_of_a_card_names_references_if_one_is_not_random_tasks(capsys:
     assert "against" not in without["axis"]
     assert named["axis"][1] == "against"
     assert (named["fewstab"][1], named["hard-ood"][1]) == ("random", "iid")
+
+
+def test_a_card_states_its_remedies_first(capsys: pytest.CaptureFixture[str]) -> None:
+    remedy = CardRemedy("features", "nap(by='words', directions=15)", 130)
+    print_card(replace(make_card(), remedies=(remedy,)))
+    text = capsys.readouterr().out
+    assert 0 < text.index("nap(by='words', directions=15), fitted on 130 classes") < text.index("cosine on lite0 was")
+    print_card(make_card())
+    assert "remed" not in capsys.readouterr().out

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shotproof.core.errors import InputError
-from shotproof.core.records import Maker
+from shotproof.core.records import FeaturesRecord, FittedOn, Maker
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from tests.drawn_images import catalog_of
@@ -59,6 +59,12 @@ def save(path: Path, **arrays: np.ndarray) -> None:
 
 BROKEN = VALUES.copy()
 BROKEN[3, 1] = np.nan
+
+
+def test_a_features_file_states_what_was_fitted(tmp_path: Path) -> None:
+    fitted = (FittedOn(Maker("wccn", "wccn(ridge=2)", {"ridge": 2.0}), 8),)
+    Features.from_array(ITEMS, VALUES, record=FeaturesRecord(fitted=fitted)).write(tmp_path / "f.parquet")
+    assert encode(CATALOG, f"file:{tmp_path / 'f.parquet'}").record.fitted == fitted
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+from shotproof.comparison.card import CardRemedy
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
 from shotproof.comparison.leaderboard_rows import measure_card
 from shotproof.report.leaderboard.leaderboard_site import MODULES, join_modules, page_name, site_files
@@ -12,11 +13,13 @@ from tests.drawn_cards import make_card, random_axis, stress_axis
 HOSTILE = "</script><script>alert(1)</script>"
 
 
-def board(*names: tuple[str, str]) -> Leaderboard:
+def board(*names: tuple[str, str], remedy: CardRemedy | None = None) -> Leaderboard:
+    """A leaderboard of cards, the first of them with a remedy."""
     measured = []
     for number, (encoder, method) in enumerate(names):
         card = make_card(random_axis(5, 80.0 - 10 * number), stress_axis("fewstab", 10.0 + 5 * number))
-        measured += measure_card(replace(card, encoder=encoder, method=method), f"{number}.json")
+        remedies = (remedy,) if remedy and number == 0 else ()
+        measured += measure_card(replace(card, encoder=encoder, method=method, remedies=remedies), f"{number}.json")
     return make_leaderboard(measured)
 
 
@@ -53,8 +56,20 @@ def test_every_classifier_has_a_page_with_its_ranks_and_what_its_card_says() -> 
     assert set(data_of(files)["pages"]) == {path.removeprefix("classifiers/") for path in files if "/" in path}
 
 
+def test_remedies_are_stated_where_there_are_any() -> None:
+    remedy = CardRemedy("features", "wccn(ridge=10)", 130)
+    made = board(("lite0", "cosine"), ("lite0", "knn"), remedy=remedy)
+    files = dict(site_files(made, "Mine"))
+    stated = {path for path, text in files.items() if "wccn(ridge=10), fitted on 130 classes" in text}
+    assert stated == {"index.html", f"classifiers/{page_name(made.entries[0])}"}
+    assert data_of(files)["remedied"] == [True, False]
+    files = dict(site_files(board(("lite0", "cosine")), "Mine"))
+    assert not any("measured with" in text.lower() for text in files.values())
+
+
 def test_hostile_names_stay_text() -> None:
-    made = board((HOSTILE, "../../etc"), ("\u2028", "x" * 500))
+    remedy = CardRemedy("features", HOSTILE, 130)
+    made = board((HOSTILE, "../../etc"), ("\u2028", "x" * 500), remedy=remedy)
     for path, text in site_files(made, HOSTILE):
         assert "<script>alert" not in text, path
         assert re.fullmatch(r"(classifiers/)?[a-z0-9.-]{1,80}", path), path

@@ -12,7 +12,7 @@ import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.comparison.card import Card, CardCost, CardExample
+from shotproof.comparison.card import Card, CardCost, CardExample, CardRemedy
 from shotproof.report.figures.card_figure import badge, badge_text
 from shotproof.report.pages.card_page import write_card_page
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
@@ -61,6 +61,7 @@ def test_a_card_beside_another_catalog_shows_no_pictures_but_its_words(tmp_path:
 
 def test_labels_that_are_markup_stay_text(tmp_path: Path) -> None:
     card = replace(costly_card(SCRIPT), name=SCRIPT, method=SCRIPT, verdict=(SCRIPT,))
+    card = replace(card, remedies=(CardRemedy("features", SCRIPT, axes=(SCRIPT,)),))
     axes = tuple(replace(axis, name=SCRIPT, conclusion="+" if axis.reference else None) for axis in card.axes)
     card = replace(card, axes=axes)
     write_card_page(tmp_path, card)
@@ -75,3 +76,12 @@ def test_the_badge_never_says_more_than_an_interval_does() -> None:
     assert badge_text(make_card(random_axis(), stress_axis(lost=1.0))) == "no loss shown on 1 axis"
     assert badge_text(make_card(random_axis())) == "no stress measured"
     assert 'aria-label="robustness: fewstab loses 8 to 12% of skill"' in badge(make_card())
+
+
+def test_the_page_states_the_remedy_and_nothing_without_one(tmp_path: Path) -> None:
+    remedy = CardRemedy("features", "nap(by='words', directions=15)", 130)
+    write_card_page(tmp_path, replace(costly_card(), remedies=(remedy,)))
+    visible = (tmp_path / "card.html").read_text().partition("<script")[0]
+    assert "nap(by=&#39;words&#39;, directions=15), fitted on 130 classes" in visible
+    write_card_page(tmp_path, costly_card())
+    assert "Measured with" not in (tmp_path / "card.html").read_text()

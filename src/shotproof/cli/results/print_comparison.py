@@ -99,7 +99,8 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
     title = f"{card.title}: percent, {level(card.level)} {card.covers} interval"
     print_table(title, columns, rows, left=1 + len(against))
     say()
-    for sentence in (*filter(None, [remedy_sentence(card.remedies)]), *card.verdict, *(f"{note}." for note in card.notes)):
+    remedies = [remedy_sentence(card.remedies)] if card.remedies else []
+    for sentence in (*remedies, *card.verdict, *(f"{note}." for note in card.notes)):
         say(sentence)
     if card.quick:
         say("This is a quick card, with a tenth of the tasks: its intervals are wide.")

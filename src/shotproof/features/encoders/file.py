@@ -29,7 +29,7 @@ class FeatureFile(Encoder):
 
     `.npy`: an array [n, d], its rows in the order of the catalog. `.npz`: arrays `items` [n] (strings) and
     `features` [n, d]. `.parquet`: columns `item` and `feature` (lists of one length). Items that are not in the catalog
-    are left out.
+    are left out. The record of a Parquet file states which transforms of the features were fitted on classes.
     """
 
     about = "features made elsewhere: npy, npz or Parquet"
@@ -42,14 +42,14 @@ class FeatureFile(Encoder):
         readers = {".npy": self._read_npy, ".npz": self._read_npz, ".parquet": self._read_parquet}
         if self.path.suffix not in readers:
             raise InputError(f"features file {self.path}: expected a file name that ends with {', '.join(readers)}")
-        items, values = readers[self.path.suffix]()
+        items, values, record = readers[self.path.suffix]()
         if values.ndim not in (2, 4):
             raise InputError(
                 f"features file {self.path}: expected [n, d] values, or maps [n, d, h, w], found {list(values.shape)}"
             )
         rows = self._find_rows(items, len(values), catalog)
         with np.errstate(over="ignore"):  # values too large for float32 are reported as not finite
-            return Features.from_array(catalog.items, values[rows].astype(np.float32))
+            return Features.from_array(catalog.items, values[rows].astype(np.float32), record=record)
 
     def _find_rows(self, items: pa.Array | None, count: int, catalog: Catalog) -> npt.NDArray[np.int64]:
         """Return the row of each item of the catalog."""
@@ -65,10 +65,10 @@ class FeatureFile(Encoder):
         require_unique(items, f"features file {self.path}, items")
         return find_rows(catalog.item_column, items, f"features file {self.path} lacks")
 
-    def _read_npy(self) -> tuple[None, npt.NDArray[Any]]:
-        return None, self._require_numbers(read_npy(self.path, f"features file {self.path}"))
+    def _read_npy(self) -> tuple[None, npt.NDArray[Any], FeaturesRecord]:
+        return None, self._require_numbers(read_npy(self.path, f"features file {self.path}")), FeaturesRecord()
 
-    def _read_npz(self) -> tuple[pa.Array, npt.NDArray[Any]]:
+    def _read_npz(self) -> tuple[pa.Array, npt.NDArray[Any], FeaturesRecord]:
         arrays = read_npz(self.path, f"features file {self.path}", ("items", "features"))
         items = arrays["items"]
         if items.ndim != 1 or items.dtype.kind != "U":
@@ -79,10 +79,10 @@ class FeatureFile(Encoder):
         except (ValueError, SystemError) as error:
             problem = "half a surrogate pair, or a number that is not a character"
             raise InputError(f"features file {self.path}: 'items' must be text, found {problem}") from error
-        return identifiers, self._require_numbers(arrays["features"])
+        return identifiers, self._require_numbers(arrays["features"]), FeaturesRecord()
 
-    def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any]]:
-        table, _ = read_table(self.path, "features", {"item": "string"}, FeaturesRecord)
+    def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any], FeaturesRecord]:
+        table, record = read_table(self.path, "features", {"item": "string"}, FeaturesRecord)
         if "feature" not in table.column_names:
             hint = did_you_mean("feature", table.column_names)
             raise InputError(f"features file {self.path} has no column 'feature'{hint}")
@@ -93,7 +93,7 @@ class FeatureFile(Encoder):
         if not pa.types.is_floating(feature.type.value_type) and not pa.types.is_integer(feature.type.value_type):
             raise InputError(f"features file {self.path}, column 'feature': expected numbers, found {feature.type}")
         values = pc.fill_null(feature.flatten().cast(pa.float64()), np.nan).to_numpy()
-        return table.column("item"), values.reshape(len(feature), -1)
+        return table.column("item"), values.reshape(len(feature), -1), FeaturesRecord(fitted=record.fitted)
 
     def _require_numbers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if values.dtype.kind not in "fiu":

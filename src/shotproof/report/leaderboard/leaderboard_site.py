@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from shotproof.comparison.card_remedies import remedy_sentence
 from shotproof.comparison.leaderboard import BoardAxis, BoardEntry, Column, Leaderboard
 from shotproof.comparison.numbers import level, listed, typeset
 from shotproof.core.nouns import counted, nouns
@@ -55,10 +56,13 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
         for axis in board.axes
     ]
     several = len(board.data_sets) > 1
-    yield (
-        INDEX,
-        index_template.render(shared, up="", title=title, board=board, lead=_lead(board), axes=axes, several=several),
-    )
+    remedied = [
+        (title_of(entry), f"{PAGES}/{page}", entry.remedies)
+        for entry, page in zip(board.entries, pages, strict=True)
+        if entry.remedies
+    ]
+    context = {"board": board, "lead": _lead(board), "axes": axes, "several": several, "remedied": remedied}
+    yield INDEX, index_template.render(shared, up="", title=title, **context)
     yield DATA, f"globalThis.leaderboard = JSON.parse({json.dumps(_json(_data(board, pages)))});\n"
     yield SCRIPT, join_modules(MODULES)
     for path in COPIED:
@@ -76,6 +80,7 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
                 board_title=title,
                 interval_name=board.interval_name,
                 entry=entry,
+                remedies=remedy_sentence(entry.remedies),
                 from_card=bool(entry.statements),
                 tables=_tables(board, columns, entry, index),
                 figures=_figures(board, columns, quantiles, index),
@@ -140,6 +145,7 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
         "encoders": [
             "" if entry.classifier.encoder == UNKNOWN else entry.classifier.encoder for entry in board.entries
         ],
+        "remedied": [bool(entry.remedies) for entry in board.entries],
         "pages": pages,
         "columns": [_column(column) for column in board.columns],
         "pairs": [

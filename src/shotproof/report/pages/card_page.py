@@ -8,6 +8,7 @@ from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card, CardAxis, CardCost
+from shotproof.comparison.card_remedies import remedy_sentence
 from shotproof.comparison.numbers import typeset
 from shotproof.core.errors import InputError
 from shotproof.core.storage.whole_files import write_text
@@ -47,6 +48,7 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
         "card": card,
         "medium": card.medium,
         "verdict": [typeset(sentence) for sentence in card.verdict],
+        "remedies": remedy_sentence(card.remedies),
         "figure": figure,
         "phone_figure": axes_figure(card, PHONE_PANEL),
         "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],

@@ -52,7 +52,7 @@ function cell(column, place, chosen) {
 
 const row = (chosen) => (place) => [
   el("td", { class: "rank number" }, rank(chosen, place)),
-  el("th", { scope: "row" }, link(place), el("span", { class: "half" }, board.encoders[place] || "\u00a0")),
+  el("th", { scope: "row" }, link(place), el("span", { class: "half" }, [board.remedied[place] ? "with a remedy" : "", board.encoders[place]].filter(Boolean).join(" \u00b7 ") || "\u00a0")),
   ...columns.map((column) => cell(column, place, chosen)),
 ];
 
