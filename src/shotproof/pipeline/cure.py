@@ -30,7 +30,7 @@ from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts, part_c
 from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.cures.effects import is_judged
 from shotproof.cures.feature_remedies import apply_steps
-from shotproof.cures.remedy import Material, has_items
+from shotproof.cures.remedy import Material, has_items, select_items
 from shotproof.cures.search import TASKS_TO_CHANGE, Log, Plan, find_cure
 from shotproof.cures.stage import draw_stage, stage_at_hand
 from shotproof.cures.training_remedy import apply_model
@@ -216,7 +216,6 @@ class _Gathering:
         Returns:
             The features to fit on with all their versions, and the features with those of the tasks to choose on.
         """
-        assert self.encoder is not None
         fit = parts.catalog.in_split(FIT)
         pairs = _pairs_to_fit(originals, fit)
         if not pairs:
@@ -224,8 +223,7 @@ class _Gathering:
         catalog = with_changes(fit, pairs)
         logger.info("encoding %s of classes to fit on", counted(len(catalog) - len(fit), "changed item"))
         names = pa.chunked_array([items for items, _ in pairs])
-        only_changed = catalog.table.slice(len(fit))
-        encoded = encode(Catalog(only_changed, catalog.root, catalog.record), self.encoder)
+        encoded = self._encode_after(len(fit), catalog)
         unchanged = Features(
             features.table.take(pa.array(features.rows_of(pc.unique(names)))).combine_chunks(), features.record
         )
@@ -250,9 +248,12 @@ class _Gathering:
         pairs = [(each.items, each.changes) for each in variants]
         catalog = with_changes(choose, pairs)
         logger.info("encoding %s of classes to choose on", counted(len(catalog) - len(choose), "changed item"))
-        only_changed = Catalog(catalog.table.slice(len(choose)), catalog.root, catalog.record)
+        return join_features(features, self._encode_after(len(choose), catalog))
+
+    def _encode_after(self, count: int, catalog: Catalog) -> Features:
+        """Encode the changed items after the first `count` of a catalog, which may show the backgrounds of these."""
         assert self.encoder is not None
-        return join_features(features, encode(only_changed, self.encoder))
+        return select_items(encode(catalog, self.encoder), catalog.item_column[count:])
 
 
 def join_features(features: Features, others: Features) -> Features:
