@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_one_is_shown_with_its_options_what_it_needs_and_an_example() -> None:
     assert "low or medium or high" in shown
     assert "Needs: features.parquet" in shown
     assert "Example: hardest(effort='high')" in shown
+    assert re.search(r"\n\noption +values +default", shown)  # the table is apart from the text above it
     assert json.loads(run("show", "hardest", "--json"))["mode"]["enum"] == ["hard", "easy"]
 
 

@@ -308,10 +308,13 @@ def with_contexts(contexts: list[str | None], name: str = "context") -> Catalog:
             r"wccn': the base set 'drawn' has 1 class \('base 0'\), expected at least 2",
         ),
         (Wccn, {"base": features(NOISY[:6], BASE_ITEMS[:6])}, "do not differ within classes"),
-        (
-            Wccn,
-            {"base": features(NOISY[:1], ["other.png"])},
-            "the base set: the catalog lacks 1 of the 1 items, e.g. 'other.png'",
+        *(
+            (
+                step,
+                {"base": features(NOISY[:1], ["other.png"])},
+                rf"^transform '{name}': the base set 'drawn': the catalog lacks 1 of the 1 items, e.g. 'other\.png'",
+            )
+            for name, step in {"wccn": Wccn, "nap": Nap, "leace": Leace, "center-contexts": CenterContexts}.items()
         ),
         (Wccn, {"split": "tran"}, "unknown split 'tran': did you mean 'train'"),
         (Wccn, {"split": "test"}, "has 0 classes in split 'test'"),
@@ -349,6 +352,22 @@ def test_what_cannot_be_fitted_is_explained(step: type[Any], options: dict[str, 
     contexts_of_two = {"directions": 2} if step is Nap else {}
     with pytest.raises(InputError, match=message):
         transform(TEST, step(**{**GIVEN, **contexts_of_two, **options}))
+
+
+def test_a_file_that_cannot_be_read_is_named_with_its_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    BASE.write("base.parquet")
+    CATALOG.write("catalog.parquet")
+    for options, message in {
+        "base='bse.parquet', catalog='catalog.parquet'": r"base: .*bse\.parquet does not exist: did you mean 'base\.p",
+        "base='catalog.parquet', catalog='catalog.parquet'": "base: .*of kind 'features', found kind 'catalog'",
+        "base='base.parquet', catalog='base.parquet'": "catalog: .*of kind 'catalog', found kind 'features'",
+        "base='base.parquet', catalog='catalog.parquet', by='words', attributes='base.parquet'": (
+            "attributes: .*of kind 'attributes', found kind 'features'"
+        ),
+    }.items():
+        with pytest.raises(InputError, match=f"^transform 'nap': {message}"):
+            transform(TEST, f"nap({options})")
 
 
 def test_words_need_attributes_when_the_step_is_made() -> None:

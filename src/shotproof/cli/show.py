@@ -143,12 +143,12 @@ def _print_component(kind: str, name: str, component: type[Component]) -> None:
     from shotproof.pipeline.components import option_rows, usage
 
     say(f"{kind} {name}: {component.about}", "")
-    say_text(f"{inspect.getdoc(component)}\n")
+    say_text(f"{inspect.getdoc(component)}\n\n")
     if component.paper:
         say(f"Paper: {component.paper}", "")
     for attribute in ("license", "citation"):  # of a layout's data set
         if text := getattr(component, attribute, None):
-            say_text(f"{attribute.capitalize()}: {text}\n")
+            say_text(f"{attribute.capitalize()}: {text}\n\n")
     rows = [list(row) for row in option_rows(component)]
     if rows:
         print_table("", ["option", "values", "default", "description"], rows, left=4)

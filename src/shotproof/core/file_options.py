@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.errors import Mismatch
+from shotproof.core.errors import Mismatch, error_prefix
 from shotproof.core.options import Component, Option
 from shotproof.core.plain_values import kinds_of
 from shotproof.core.storage.files import path_exists
@@ -49,7 +49,8 @@ class FileOptions(Component):
         if not isinstance(value, Path):
             return value
         file, prefix = _split(value)
-        content = _content_class(option).read(file)
+        with error_prefix(f"{self._title}: {option.name}: "):
+            content = _content_class(option).read(file)
         if not content.digest.startswith(prefix):
             raise Mismatch(f"{self._title}: {file} has the digest {content.digest}, not {prefix}...")
         return content

@@ -48,7 +48,7 @@ class BaseClasses:
         """
         items = base.table.column("item")
         unchanged = unchanged_names(catalog, items)
-        rows = catalog.rows_of(pc.coalesce(unchanged, items), "the base set")
+        rows = catalog.rows_of(pc.coalesce(unchanged, items), f"the base set '{base.name}'")
         is_changed = pc.not_equal(unchanged, items).to_numpy(zero_copy_only=False)
         table = catalog.table.select(["label", "split"]).take(pa.array(rows))
         is_used = pc.not_equal(table.column("label"), "").to_numpy()

@@ -113,6 +113,7 @@ class ClassMap(OnClasses, MapTransform):
     @cached_property
     def map(self) -> FittedMap:
         """Return the map, fitted on the base set."""
+        labels = self.base_classes.labels
         with error_prefix(f"{self._title}: "):
             low_rank = self.fit()
         base = self.base_set
@@ -128,7 +129,7 @@ class ClassMap(OnClasses, MapTransform):
             transform=Maker.of(self),
             features=base.name,
             transforms=tuple(map(str, base.record.transforms)),
-            classes=tuple(self.base_classes.labels),
+            classes=tuple(labels),
         )
         return FittedMap.of(low_rank, record)
 
@@ -363,8 +364,9 @@ class CenterContexts(OnClasses):
 
     @cached_property
     def _base_contexts(self) -> list[str | None]:
+        base = self.base_classes
         with error_prefix(f"{self._title}: "):
-            return self.base_classes.contexts(self.context_column)
+            return base.contexts(self.context_column)
 
     @cached_property
     def _names(self) -> list[str]:
