@@ -57,7 +57,7 @@ def _remedy_sentences(cure: Cure) -> Iterator[str]:
     ]
     compared = "" if row.baseline == AS_IS else f", compared with {row.baseline}"
     yield (
-        f"{_capitalized(row.treatment)} lowers what {classifier} loses of its accuracy above chance{compared}: "
+        f"{_capitalized(row.title)} lowers what {classifier} loses of its accuracy above chance{compared}: "
         f"{listed(parts)}."
     )
     yield (
@@ -70,7 +70,7 @@ def _remedy_sentences(cure: Cure) -> Iterator[str]:
 def _settling(cure: Cure) -> str:
     """Say how many more tasks would settle the remedy that seems to help most."""
     unsettled = [
-        (effect.difference.mean, effect.more_tasks, row.treatment)
+        (effect.difference.mean, effect.more_tasks, row.title)
         for row in cure.tried
         for effect in row.effects
         if effect.more_tasks and effect.difference.mean < 0
