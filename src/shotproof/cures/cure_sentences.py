@@ -37,16 +37,16 @@ def _remedy_sentences(cure: Cure) -> Iterator[str]:
     row = cure.row(cure.recommended)
     classifier = f"{cure.method} on {cure.encoder}"
     if row is None:
-        losing = [effect for effect in _baseline_effects(cure) if _is_loss(effect)]
-        if not losing:
+        axes = list(dict.fromkeys(effect.axis for effect in _baseline_effects(cure)))
+        if axes and not any(_is_loss(effect) for effect in _baseline_effects(cure)):
             yield (
-                f"There is nothing to cure: on none of the {counted(len(_baseline_effects(cure)), 'task set')} does "
-                f"{classifier} conclusively lose accuracy above chance."
+                f"There is nothing to cure: {classifier} does not conclusively lose accuracy above chance "
+                f"{listed(list(map(condition, axes)), last='or')}."
             )
             return
         yield (
-            f"None of the {counted(len(cure.tried), 'remedy', 'remedies')} conclusively lowers what {classifier} loses "
-            f"without costing accuracy.{_settling(cure)}"
+            f"Of {counted(len(cure.tried), 'remedy', 'remedies')} tried, none conclusively lowers what {classifier} "
+            f"loses without costing accuracy.{_settling(cure)}"
         )
         return
     helped = [effect for effect in row.effects if effect.outcome == "helps"]

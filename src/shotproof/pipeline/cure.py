@@ -19,6 +19,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import has_layers, with_changes
 from shotproof.changes.change import BackgroundChange, changes
 from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.file_options import FileOptions
 from shotproof.core.nouns import counted
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
@@ -429,13 +430,20 @@ def write_cure(cure: Cure, folder: Path) -> Cure:
 
 
 def _stored(step: Transform | str, remedy: str, folder: Path) -> str:
-    """Return the spelling of a step; a fitted map is written to a file of its own."""
-    fitted = getattr(step, "map", None)
-    if not isinstance(fitted, FittedMap):
+    """Return the spelling of a step; the map that it fitted, or else what it is fitted on, is written to files."""
+    if not isinstance(step, FileOptions):
         return str(step)
-    file = _file(remedy, "parquet")
-    fitted.write(folder / file)
-    return write_call("fitted", {"file": file})
+    fitted = getattr(step, "map", None)
+    if isinstance(fitted, FittedMap):
+        file = _file(remedy, "parquet")
+        fitted.write(folder / file)
+        return write_call("fitted", {"file": file})
+    values = {option.name: getattr(step, option.name) for option in step.options()}
+    for name, value in values.items():
+        if isinstance(value, Features | Catalog):
+            values[name] = _file(f"{remedy} {name}", "parquet")
+            value.write(folder / values[name])
+    return write_call(step.name, {name: value for name, value in values.items() if value is not None})
 
 
 def _file(remedy: str, extension: str) -> str:
