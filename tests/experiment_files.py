@@ -20,11 +20,12 @@ def write_experiment(folder: Path, text: str, *changes: tuple[str, str]) -> Path
     return file
 
 
-def assert_refused(file: Path, expected: str) -> None:
-    """The run is refused with the place and this beginning of a message, before anything is made in `out`."""
+def assert_refused(file: Path, expected: str, part: str = "", dry_run: bool = False) -> None:
+    """The run is refused with the place, this beginning and this part of a message, before anything is in `out`."""
     with pytest.raises(InputError) as caught:
-        run(file)
+        run(file, dry_run=dry_run)
     assert str(caught.value).startswith(f"{file}, {expected}")
+    assert part in str(caught.value)
     assert not (file.parent / "out").exists()
 
 

@@ -213,6 +213,30 @@ def test_what_cannot_be_is_refused_before_anything_is_cut(
     assert_refused(write_experiment(data, EXPERIMENT, *changes), message)
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("sampler", "lost", "message"),
+    [
+        ("changed(change='band')", 0, "change 'band' does not apply to images"),
+        ("changed(change='mixed-same(margin_db=3)')", 0, "margin_db applies to sounds"),
+        ("copied(changes=('noise', 'gain'))", 0, "change 'gain' does not apply to images"),
+        ("changed(change='only-background')", 16, "change 'only-background' needs the foreground of each item"),
+        ("changed(change='only-background')", 3, "change 'only-background': 3 items of the tasks have no mask"),
+    ],
+)
+def test_a_change_that_cannot_work_is_refused_before_encoding(
+    tmp_path: Path, sampler: str, lost: int, message: str, dry_run: bool
+) -> None:
+    catalog = draw_masked(tmp_path / "pictures", items=4)
+    masks = [None if row < lost else mask for row, mask in enumerate(catalog.table["mask"].to_pylist())]
+    table = catalog.table.drop_columns(["mask"]).append_column("mask", pa.array(masks, pa.string()))
+    Catalog(table, catalog.root).write(tmp_path / "catalog.parquet")
+    draws = f'samplers = ["random", {{ name = "{sampler}", like = "random" }}]'
+    file = write_experiment(tmp_path, EXPERIMENT.replace("tasks = 4", "tasks = 40"), WITHOUT_SECTION)
+    file = write_experiment(tmp_path, file.read_text(), ('samplers = ["random"]', draws))
+    assert_refused(file, f"[tasks], sampler '{sampler}': ", message, dry_run=dry_run)
+
+
 WITHOUT_SECTION = ('[masks]\nmasks = "pictures/masks"\n', "")
 ONLY_MASKED = f"""samplers = [
   {{ name = "shift", support_where = "{HAS_MASK}", query_where = "{HAS_MASK}", shifted = false }},

@@ -517,6 +517,15 @@ def test_changes_of_another_medium_are_refused() -> None:
         changed(catalog, _like(catalog), "gain")
 
 
+@pytest.mark.parametrize("sampler", ["changed(change='blur')", "changed(change='mixed-same')", "copied"])
+def test_tasks_of_another_catalog_are_refused(sampler: str) -> None:
+    catalog = catalog_of(classes=3)
+    like = sample(catalog, "random", way=3, shot=4, query=4, tasks=1)
+    smaller = catalog.filter([item != "class1/2.png" for item in catalog.items])
+    with pytest.raises(Mismatch, match=r"like: .* lack 1 of .* 'class1/2\.png'"):
+        sample(smaller, sampler, like=like)
+
+
 @pytest.mark.parametrize(
     ("per_source", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shotproof.analysis.projection import check_projection
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.changed_catalog import can_be_changed
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.runtime.devices import choose_devices
@@ -23,12 +24,15 @@ from shotproof.features.encoders.staged import StagedEncoder
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
+from shotproof.tasks.changed import ChangingSampler
 from shotproof.tasks.sampler import Sampler
-from shotproof.tasks.taskset import TaskShape
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.random import Random
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model
+
+FIRST_TASKS = 100  # drawn to find out whether they have items that cannot be changed
 
 
 @contextlib.contextmanager
@@ -76,13 +80,16 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
         _require_maps(experiment)
 
 
-def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[str, Attributes]) -> None:
-    """Check whether the data is sufficient for the tasks: splits, classes, items per class, context columns.
+def check_draws(
+    experiment: Experiment, catalog: Catalog, attributes: Mapping[str, Attributes], earlier: Sequence[Draw] = ()
+) -> None:
+    """Check whether the data is sufficient for the tasks: splits, classes, items per class, context columns, masks.
 
     Args:
         experiment: experiment to run
         catalog: its data
         attributes: attributes that exist already, by the name of their set
+        earlier: entries before its own, which `like` may name
 
     Raises:
         InputError: a check failed; the message names the location in the file.
@@ -94,6 +101,8 @@ def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[st
             with error_location(experiment, f"[tasks], sampler '{draw.sampler}'"):
                 for shot in draw.shots:
                     _check_draw(experiment, draw, sampler, items, TaskShape(draw.way, shot, draw.query), attributes)
+                    if isinstance(sampler, ChangingSampler):
+                        _check_changes(draw, sampler, items, shot, earlier)
 
 
 def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: Catalog) -> None:
@@ -202,6 +211,27 @@ def _check_draw(
         return
     for attribute_set in available or [None]:
         sampler.bind(items, shape, draw.seeds[0], attributes=attribute_set)
+
+
+def _check_changes(draw: Draw, sampler: ChangingSampler, items: Catalog, shot: int, earlier: Sequence[Draw]) -> None:
+    """Check whether the items can be changed. If some cannot, draw the first tasks to see whether they have such items.
+
+    Tasks that are drawn by features or attributes, which do not exist yet, are checked when they are drawn.
+    """
+    is_changeable = True
+    for change in sampler.made_changes:
+        change.require_medium(items.medium)
+        is_changeable &= bool(can_be_changed(items, change).all())
+    reference = draw
+    while isinstance(reference.sampler, ChangingSampler):
+        reference = next(entry for entry in earlier if str(entry) == reference.like)
+    unchanged = next(iter(reference.sampler.sets(items).values()))
+    if is_changeable or unchanged.takes:
+        return
+    shape = TaskShape(reference.way, shot, reference.query)
+    bound = unchanged.bind(items, shape, draw.seeds[0])
+    first = range(min(bound.available() or FIRST_TASKS, draw.tasks or FIRST_TASKS, FIRST_TASKS))
+    sampler.bind(items, shape, draw.seeds[0], like=TaskSet(bound.draw(first))).draw(first)
 
 
 def _require_files(component: Component) -> None:

@@ -20,6 +20,7 @@ from shotproof.changes.change import BackgroundChange, Change, changes
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.records import Meta
+from shotproof.core.tables import find_rows
 from shotproof.tasks.plates import Plates
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, samplers
 from shotproof.tasks.taskset import SCHEMA, SIDES, UNCHANGED_ITEM, TaskSet, change_column
@@ -58,6 +59,20 @@ class ChangingSampler(Sampler):
     def plates_per_item(self) -> int:
         """Return how many backgrounds each item is shown on by each change that shows those of other items."""
         return 1
+
+    def require_data(self, inputs: SamplerInputs) -> None:
+        """Check that the catalog has the items of `like`, and that the changes apply to them.
+
+        Raises:
+            Mismatch: the catalog lacks an item.
+            InputError: the items are of another medium.
+        """
+        assert inputs.like is not None
+        for side in SIDES:
+            items = pc.list_flatten(inputs.like.table.column(side))
+            find_rows(items, inputs.catalog.item_column, f"sampler '{self.name}', like: this catalog and split lack")
+        for change in self.made_changes:
+            change.require_medium(inputs.catalog.medium)
 
     def plates(self, catalog: Catalog, drawn: Catalog | None = None) -> list[Plates | None]:
         """Find the backgrounds that each change may show; None for a change that takes no item apart.
@@ -208,7 +223,7 @@ class BoundChanged(BoundSampler[Changed]):
     def __init__(self, sampler: Changed, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         (self.change,) = sampler.made_changes
-        self.change.require_medium(inputs.catalog.medium)
+        sampler.require_data(inputs)
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
         (self.plates,) = sampler.plates(catalog, inputs.catalog)
 

@@ -94,8 +94,7 @@ class BoundCopied(BoundSampler[Copied]):
 
     def __init__(self, sampler: Copied, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        for change in sampler.made_changes:
-            change.require_medium(inputs.catalog.medium)
+        sampler.require_data(inputs)
         catalog = inputs.catalog if inputs.plates is None else inputs.plates
         self.plates = sampler.plates(catalog, inputs.catalog)
 

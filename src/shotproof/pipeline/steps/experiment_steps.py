@@ -217,12 +217,12 @@ class ExperimentSteps:
         """Raise an error for samplers for which the data is not sufficient, or leave them out."""
         self._read_task_files(catalog)
         attributes = self._read_attribute_files()
-        draws = []
+        draws: list[Draw] = []
         for number, draw in enumerate(self.experiment.draws):
             if self._is_left_out_with_reference(draw):
                 continue
             try:
-                check_draws(replace(self.experiment, draws=(draw,)), catalog, attributes)
+                check_draws(replace(self.experiment, draws=(draw,)), catalog, attributes, draws)
             except InsufficientData as error:
                 if not self.leave_out or number == 0:
                     raise
