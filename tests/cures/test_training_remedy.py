@@ -231,14 +231,12 @@ def test_the_effect_is_the_mean_over_the_trainings() -> None:
         single = Treatment("single", features=dialed(share))
         measured_alone = measure(stage, [single], world.features, make_method(METHOD), with_halves=False)
         alone += effects_of(measured_alone, "single", AS_IS, level)
-        accuracy = measured_alone.accuracy("single", "fewstab")
+        accuracy = measured_alone.accuracy("single")
         accuracies.append(measured_alone.interval(accuracy, level).mean)
     assert effect.trainings == pytest.approx([each.difference.mean for each in alone])
     assert effect.difference.mean == pytest.approx(np.mean(effect.trainings))
     assert effect.after.mean == pytest.approx(np.mean([each.after.mean for each in alone]))
-    assert measured.interval(measured.accuracy(treatment.name, "fewstab"), level).mean == pytest.approx(
-        np.mean(accuracies)
-    )
+    assert measured.interval(measured.accuracy(treatment.name), level).mean == pytest.approx(np.mean(accuracies))
     assert all(each.trainings == () for each in alone)
     # The mean of three varies less over tasks than the most variable of them.
     assert effect.difference.half_width < max(each.difference.half_width for each in alone)

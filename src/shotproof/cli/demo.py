@@ -192,6 +192,9 @@ def _train(catalog: Catalog, model: Path, settings: dict[str, Any]) -> None:
 
 def _run_scenes(output: Path, verbose: bool) -> None:
     """Draw animals, train two small networks on some, and measure on others how much each relies on the background."""
+    import pyarrow as pa
+
+    from shotproof.catalog.catalog import Catalog
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run
     from shotproof.worlds.scenes import ScenesWorld
@@ -199,11 +202,16 @@ def _run_scenes(output: Path, verbose: bool) -> None:
     _claim(output, {output: _EXPERIMENT})
     with _step("drawing", f"animals into {output / 'world'}"):
         tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
-        tested.write(output / "world" / "catalog.parquet")
+        # Animals in every place are trained on, and remedies are fitted on them.
+        others = ScenesWorld(**_TRAINING_WORLD).write(output / "world", "train")
+        table = pa.concat_tables([tested.table, others.table])
+        Catalog(table, tested.root, tested.record).write(output / "world" / "catalog.parquet")
     for name, (share, where) in _NETWORKS.items():
         with _step("training", f"{name}, on animals {where}"):
-            training_catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
-            _train(training_catalog, output / f"{name}.model", _SCENES_TRAINING)
+            catalog = others
+            if share:
+                catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
+            _train(catalog, output / f"{name}.model", _SCENES_TRAINING)
     study = run(output / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     _print_summary(study.compare(), study.inputs)
     experiment = output / "experiment.toml"

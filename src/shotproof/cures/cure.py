@@ -12,6 +12,7 @@ from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.storage.files import is_folder, path_exists, read_json
 from shotproof.core.storage.whole_files import write_text
+from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT
 from shotproof.cures.effects import Effect
 from shotproof.cures.remedy import Treatment
 from shotproof.stats.intervals import Interval
@@ -28,7 +29,8 @@ class TriedRemedy:
     remedy: its spelling; treatment: the setting that was chosen
     baseline: what it is compared with: the classifier as it is, or with random supports
     settings: number of settings that were compared
-    accuracy_before, accuracy_after, accuracy_difference: on the reference, in percent and points
+    plain: label of the tasks that accuracy is measured on: random ones
+    accuracy_before, accuracy_after, accuracy_difference: on these, in percent and points
     accuracy_conclusion: whether the accuracy is conclusively higher (+) or lower (-)
     score: mean share of skill lost on the classes to choose on, in percent; None without such tasks or at chance
     apply: how to apply it, in lines
@@ -39,7 +41,7 @@ class TriedRemedy:
     treatment: str
     baseline: str
     settings: int
-    reference: str
+    plain: str
     accuracy_before: Interval
     accuracy_after: Interval
     accuracy_difference: Interval
@@ -160,6 +162,10 @@ class Cure:
                 )
             values = {key: value for key, value in content.items() if key not in ("kind", "format", "treatments")}
             cure: Self = typed(values, cls, strict=True)
+            if cure.parts.keys() != {FIT, CHOOSE, CONFIRM}:
+                raise InputError(f"parts: expected {FIT}, {CHOOSE} and {CONFIRM}, found {', '.join(cure.parts)}")
+            if not any(row.effects for row in cure.tried):
+                raise InputError("tried: expected a remedy with effects, found none")
             return cure
 
     def write(self, path: str | Path) -> None:

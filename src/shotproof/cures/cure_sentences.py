@@ -61,7 +61,7 @@ def _remedy_sentences(cure: Cure) -> Iterator[str]:
         f"{listed(parts)}."
     )
     yield (
-        f"Accuracy on {row.reference} tasks goes from {percent(row.accuracy_before.mean)}% to "
+        f"Accuracy on {row.plain} tasks goes from {percent(row.accuracy_before.mean)}% to "
         f"{percent(row.accuracy_after.mean)}% ({points(row.accuracy_difference.mean)} points "
         f"{bounds(row.accuracy_difference)})."
     )

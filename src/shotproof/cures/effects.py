@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from shotproof.analysis.inputs import Inputs
@@ -64,11 +65,11 @@ class Measured:
             for arm in self.arms[treatment]
         ]
 
-    def accuracy(self, treatment: str, axis: str) -> Combination:
-        """Combine the accuracy with a treatment on the reference of an axis: the mean over its arms."""
+    def accuracy(self, treatment: str) -> Combination:
+        """Combine the accuracy with a treatment on the plain tasks: the mean over its arms."""
         return mean_combination(
             [
-                Combination(terms_of({self._moved(arm, axis).reference: 1.0}, arm.classifier, "acc"))
+                Combination(terms_of({self._move(arm, self._plain): 1.0}, arm.classifier, "acc"))
                 for arm in self.arms[treatment]
             ]
         )
@@ -92,22 +93,44 @@ class Measured:
         """Return the label of the reference of an axis."""
         return self.evidence.replicates[self.contrasts[axis].reference].label
 
-    def _moved(self, arm: Arm, axis: str) -> LossContrast:
-        """Return the contrast of an axis on the sets that the arm is evaluated on."""
-        contrast = self.contrasts[axis]
-        replicates = self.evidence.replicates
-        index_of = {
+    @property
+    def plain(self) -> str:
+        """Return the label of the tasks that a remedy must not cost accuracy on."""
+        return self.evidence.replicates[self._plain].label
+
+    @property
+    def _plain(self) -> int:
+        """Return the index of the random tasks; without any, of the reference of the first axis.
+
+        On a reference whose queries show the contexts of the supports, such as `iid`, whatever relies on contexts less
+        is less accurate: that is no cost.
+        """
+        random = (index for index, replicate in enumerate(self.evidence.replicates) if replicate.origin.is_random)
+        return next(random, next(iter(self.contrasts.values())).reference)
+
+    def _move(self, arm: Arm, index: int) -> int:
+        """Return the index of the task set that an arm is evaluated on in place of another one."""
+        moved = arm.sets.get(str(self.evidence.replicates[index].origin.tasks_digest))
+        return index if moved is None else self._index_of[moved]
+
+    @cached_property
+    def _index_of(self) -> Mapping[str | None, int]:
+        """Return the index of each task set, by digest."""
+        return {
             task_set.origin.tasks_digest: index
-            for index, replicate in enumerate(replicates)
+            for index, replicate in enumerate(self.evidence.replicates)
             for task_set in replicate.sets
         }
 
-        def move(index: int) -> int:
-            digest = str(replicates[index].origin.tasks_digest)
-            return index_of[arm.sets.get(digest, digest)]
-
-        placebo = contrast.placebo and {move(index): weight for index, weight in contrast.placebo.items()}
-        return replace(contrast, reference=move(contrast.reference), stressed=move(contrast.stressed), placebo=placebo)
+    def _moved(self, arm: Arm, axis: str) -> LossContrast:
+        """Return the contrast of an axis on the sets that the arm is evaluated on."""
+        contrast = self.contrasts[axis]
+        return replace(
+            contrast,
+            reference=self._move(arm, contrast.reference),
+            stressed=self._move(arm, contrast.stressed),
+            placebo=contrast.placebo and {self._move(arm, index): weight for index, weight in contrast.placebo.items()},
+        )
 
 
 def mean_combination(combinations: Sequence[Combination]) -> Combination:

@@ -18,7 +18,7 @@ from shotproof.attributes.detector import detect
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import has_layers, with_changes
 from shotproof.changes.change import BackgroundChange, changes
-from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.errors import InputError, InsufficientData, UnknownName
 from shotproof.core.file_options import FileOptions
 from shotproof.core.nouns import counted
 from shotproof.core.records import Maker
@@ -45,9 +45,10 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.experiment_steps import read_catalog
 from shotproof.pipeline.steps.steps import Steps
 from shotproof.results.evaluated import Evaluated, evaluated_sets
-from shotproof.results.origin import PLACEBO, Design
+from shotproof.results.origin import PLACEBO, RANDOM, Design
 from shotproof.tasks.changed import Variants
 from shotproof.tasks.plates import Plates
+from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 
 logger = logging.getLogger("shotproof")
@@ -83,6 +84,8 @@ def cure_inputs(
     encoder, method = _choose_classifier(design_sets, inputs, section)
     originals = [_task_set(evaluated, inputs) for evaluated in design_sets if evaluated.origin.sampler != PLACEBO]
     catalog = inputs.catalog(design.catalog)
+    if not any(evaluated.origin.is_random for evaluated in design_sets):
+        originals += _random_tasks(originals[0], catalog)
     features = _features(encoder, design_sets, inputs)
     gathering = _Gathering(inputs, experiment, features, runtime)
     all_items = gathering.all_items(catalog)
@@ -377,6 +380,16 @@ def _features(encoder: str, sets: Sequence[Evaluated], inputs: Inputs) -> Featur
 
 def _task_set(evaluated: Evaluated, inputs: Inputs) -> TaskSet:
     return inputs.task_set(evaluated.origin.tasks_digest, evaluated.origin.design.catalog)
+
+
+def _random_tasks(like: TaskSet, catalog: Catalog) -> list[TaskSet]:
+    """Draw random tasks of the size of a task set, to measure what remedies cost; none if the data is too small."""
+    record = like.record
+    sizes = {name: size for name in ("way", "shot", "query") if (size := getattr(record, name))}
+    try:
+        return [sample(catalog, RANDOM, split=record.split, tasks=len(like), seed=record.seed or 0, **sizes)]
+    except InsufficientData:
+        return []
 
 
 def _context_column(originals: Sequence[TaskSet], catalog: Catalog) -> str | None:
