@@ -89,6 +89,8 @@ def test_the_first_lines_make_the_full_claim_as_the_command_does(
     page_files: PageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = run_page(README, page_files, tmp_path, monkeypatch).study
+    changing = re.findall(r"`(study\.change\(.+?\))`", README.read_text("utf-8"))
+    assert len(changing) == 1
     comparison = study.compare()
     assert comparison.first_interval_name == "images"
     assert not comparison.refused
@@ -104,6 +106,7 @@ def test_the_first_lines_make_the_full_claim_as_the_command_does(
     assert isinstance(run, sp.Study)
     assert [tasks.digest for tasks in run.tasks] == [tasks.digest for tasks in study.tasks]
     assert [sentence.replace(SKLEARN, "") for sentence in run.verdict()] == study.verdict()
+    assert len(eval(changing[0], {"study": study}).tasks) > len(run.tasks)
 
 
 def test_what_is_not_run_is_known() -> None:

@@ -22,6 +22,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
+from shotproof.masks.cut_images import PIXEL_BOX
 from shotproof.results.origin import Origin
 from shotproof.results.results import Results
 from shotproof.tasks.changed import Changed, Variants
@@ -506,8 +507,10 @@ def test_no_masks_at_all_tell_what_would_give_them() -> None:
     catalog = catalog_of()
     like = _like(catalog)
     bare = Catalog(catalog.table.drop_columns([MASK]))
-    with pytest.raises(InputError, match=r"change 'mixed-same' .*: images need masks .*--cutter grabcut"):
+    with pytest.raises(InputError, match=r"change 'mixed-same' .*: images need masks .*--cutter grabcut") as caught:
         changed(bare, like, "mixed-same")
+    assert "--masks FOLDER" in str(caught.value)
+    assert all(name in str(caught.value) for name in PIXEL_BOX)
     assert len(changed(bare, like, "blur")) == 1
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 # Columns that a catalog needs so that its items can be taken apart, by medium, and what gives them.
 LAYER_COLUMNS = {"image": (MASK,), "sound": MIXTURE_COLUMNS}
 LAYERS_HINT = (
-    "images need masks (a column 'mask', or `shotproof mix CATALOG --cutter grabcut`, which cuts them out) and sounds "
-    "need to be mixtures (`shotproof mix CATALOG --mapping FILE`)"
+    "images need masks (a column 'mask', a folder, by `shotproof mix CATALOG --masks FOLDER`, or `shotproof mix "
+    "CATALOG --cutter grabcut`, which cuts them out, best by boxes in the columns box_x, box_y, box_width, box_height) "
+    "and sounds need to be mixtures (`shotproof mix CATALOG --mapping FILE`)"
 )
 
 CHANGED = " @ "  # between the name of an item and its change

@@ -161,7 +161,8 @@ def write_masks(catalog: Catalog, results: Sequence[CutImage], folder: str | Pat
     reasons = Counter(result.failure for result in results if result.failure is not None)
     if not any(results[row].png for row in kept_rows):
         counts = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
-        raise InsufficientData(f"none of {counted(reasons.total(), 'image')} has a good mask: {counts}")
+        hint = f": name each mask as its image, e.g. {Path(catalog.items[0]).stem}.png" if reasons["missing"] else ""
+        raise InsufficientData(f"none of {counted(reasons.total(), 'image')} has a good mask: {counts}{hint}")
     names = [_mask_path(catalog.items[row]) if results[row].png else None for row in kept_rows]
     for row, name in zip(kept_rows, names, strict=True):
         path = folder / (name or "")
@@ -200,7 +201,7 @@ def expected_masks(
     if settings.masks is None:
         cutters.make(settings.cutter).require_extras()
     else:
-        _require_folder(settings.masks)
+        require_folder(settings.masks)
     masks = [
         (absolute(folder) / _mask_path(item)).as_posix() if labels is None or label in labels else None
         for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True)
@@ -296,7 +297,7 @@ def _from_cache(text: str | None, thresholds: MaskThresholds) -> CutImage:
     return CutImage(base64.b64decode(png), quality, quality.fails(thresholds))
 
 
-def _require_folder(folder: Path) -> None:
+def require_folder(folder: Path) -> None:
     """Raise InputError if a folder of masks does not exist."""
     if not folder.is_dir():
         raise InputError(f"masks: folder {folder} does not exist")
@@ -307,7 +308,7 @@ def _read_masks(
 ) -> list[CutImage]:
     """Read masks that somebody else made: files in a folder, named as the items are, with any image extension."""
     assert settings.masks is not None
-    _require_folder(settings.masks)
+    require_folder(settings.masks)
     files: dict[str, list[Path]] = {}
     for path in mask_files(settings.masks):
         files.setdefault(_without_extension(path.relative_to(settings.masks).as_posix()), []).append(path)

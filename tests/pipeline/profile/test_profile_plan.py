@@ -206,7 +206,7 @@ def test_boxes_are_cut_by_and_images_without_a_mask_stay_in_other_axes(tmp_path:
     assert [likes[name] for name in BACKGROUNDS] == [masked, masked, *["changed(change='mixed-same')"] * 2]
     assert {likes[name] for name in ("blur", "noise")} == {"random"}
     assert "background" not in reasons(plan)
-    assert plan.notes[-1].startswith("changes: 6 of 24 items, so 144 changed items are encoded; and those with other")
+    assert plan.notes[-1].startswith("changes: 6 of 24 items, so 144 changed items are encoded, and those with other")
     assert "out of 24 images first, by their boxes" in "\n".join(plan.notes)
     (tmp_path / "experiment.toml").write_text(plan.to_toml())
     assert 'cutter = "grabcut"\nkeep_all = true' in plan.to_toml()
@@ -254,6 +254,27 @@ def test_nothing_is_cut_if_nothing_is_changed(tmp_path: Path, changes: dict[str,
     assert plan.file.masks is None
     assert changed_sets(plan) == {}
     assert "background" not in reasons(plan)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_folder_of_masks_that_does_not_exist_is_refused_as_it_was_typed(tmp_path: Path, quick: bool) -> None:
+    options = replace(write_masked(tmp_path, masks=False), masks=tmp_path / "nowhere", quick=quick)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(InputError) as caught:
+        plan_profile(options, tmp_path / "out")
+    assert str(caught.value).startswith(f"masks: folder {tmp_path / 'nowhere'} does not exist")
+
+
+def test_backgrounds_that_cannot_be_shown_are_one_missing_axis(tmp_path: Path) -> None:
+    options = replace(write_masked(tmp_path, masks=False), masks=tmp_path / "masks")
+    plan = plan_profile(options, tmp_path)
+    spellings = [str(draw.sampler) for draw in plan.file.tasks.draws]
+    first = next(number for number, name in enumerate(spellings) if name.startswith("shift"))
+    without = plan.without(dict.fromkeys(spellings[first:], "no mask is good"))
+    assert [axis.name for axis in without.missing if axis not in plan.missing] == ["background"]
+    assert not set(BACKGROUNDS) & set(changed_sets(without))
+    pasted = "changed(change='mixed-same')"
+    assert [axis.name for axis in plan.without({pasted: "too few"}).missing][-1] == "mixed-same"
 
 
 def test_pictures_without_masks_and_boxes_say_what_gives_masks(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from shotproof.features.encoder import Encoder, encoders
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
-from shotproof.masks.cut_images import PIXEL_BOX, CutSettings
+from shotproof.masks.cut_images import PIXEL_BOX, CutSettings, require_folder
 from shotproof.masks.cutter import cutters
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
@@ -61,12 +61,13 @@ CHANGES = {
 UNBALANCED = "random(query_dirichlet=2)"  # as in the α-TIM paper
 TEST = "test"
 CONTEXT = "context"
+BACKGROUND = "background"
 MAX_CONTEXTS = 200  # columns with more values are names or measurements
 _NEVER_CONTEXTS = {*REQUIRED, *OPTIONAL, NAME} - {CONTEXT}
 AXIS_NAMES = {
     "context": "contexts",
     "random": "unbalanced",
-    "shift": "background",
+    "shift": BACKGROUND,
 }  # for samplers whose axis has another name
 # Files in which data sets store a hierarchy or distances of their classes.
 HIERARCHIES = (
@@ -138,10 +139,21 @@ class Plan:
         return experiment_text(table_of(self.file, self.folder), about)
 
     def without(self, left_out: Mapping[str, str]) -> Plan:
-        """Return the plan without samplers that were left out, given by their spelling with the reasons."""
+        """Return the plan without samplers that were left out, given by their spelling with the reasons.
+
+        If no item can be shown on another background, this is one missing axis, and not one for each change.
+        """
         tasks = self.file.tasks
         draws = tuple(draw for draw in tasks.draws if str(draw.sampler) not in left_out)
-        missing = [MissingAxis(_axis_of(name), reason) for name, reason in left_out.items()]
+        without_background = [name for name in left_out if _axis_of(name) == BACKGROUND]
+        for draw in tasks.draws:
+            if draw.like in without_background:
+                without_background.append(str(draw.sampler))
+        missing = [
+            MissingAxis(_axis_of(name), reason)
+            for name, reason in left_out.items()
+            if name not in without_background[1:]
+        ]
         file = replace(self.file, tasks=replace(tasks, samplers=draws))
         return replace(self, file=file, missing=[*self.missing, *missing])
 
@@ -250,14 +262,14 @@ class _PlanBuilder:
         if medium is None or self._no_changes:
             return [], [MissingAxis("changes", self._no_changes)]
         names = CHANGES[medium]
+        others = ", and those with other backgrounds, which are counted before they are encoded"
         self.notes.append(
             f"changes: {len(names)} of {counted(len(self.catalog), 'item')}, so "
-            f"{len(names) * len(self.catalog):,} changed items are encoded"
-            + ("" if self.no_background else "; and those with other backgrounds, which are counted before")
+            f"{len(names) * len(self.catalog):,} changed items are encoded" + ("" if self.no_background else others)
         )
         draws = [self._draw(f"changed(change={change!r})", like=RANDOM) for change in names]
         if self.no_background:
-            return draws, [MissingAxis("background", self.no_background)]
+            return draws, [MissingAxis(BACKGROUND, self.no_background)]
         return [*draws, *self._background_draws()], []
 
     @property
@@ -290,6 +302,8 @@ class _PlanBuilder:
             raise InputError(
                 "masks: expected images, found sounds: sounds need no masks; mix them first (shotproof mix --mapping)"
             )
+        if self.options.masks is not None:
+            require_folder(self.options.masks)
         if self._no_changes:
             return None, ""
         if self.options.masks is not None:

@@ -108,6 +108,7 @@ class ExperimentSteps:
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     _encoded: dict[str, Features] = field(default_factory=dict)  # by encoder, computed while detecting attributes
+    _no_mask: str = ""  # why no image has a good mask, if none has and all are kept
 
     def make(self) -> Inputs | None:
         """Run all steps up to the results, and return their outputs; None in a dry run."""
@@ -194,7 +195,7 @@ class ExperimentSteps:
                 if not self.leave_out or number == 0:
                     raise
                 self.steps.files[:] = files
-                self.left_out[str(draw.sampler)] = f"{_suggest_ways(sets, draw)}{error}"
+                self._leave_out(draw, f"{_suggest_ways(sets, draw)}{error}")
         return drawn_sets
 
     def _read_task_files(self, catalog: Catalog) -> dict[str, TaskSet]:
@@ -227,10 +228,15 @@ class ExperimentSteps:
                 if not self.leave_out or number == 0:
                     raise
                 hint = _suggest_ways(DrawnSets(self.experiment, self.steps, catalog, {**attributes}, {}), draw)
-                self.left_out[str(draw.sampler)] = f"{hint}{error.__cause__ or error}"  # without the location
+                self._leave_out(draw, f"{hint}{error.__cause__ or error}")  # without the location
             else:
                 draws.append(draw)
         self.experiment = replace(self.experiment, draws=tuple(draws))
+
+    def _leave_out(self, draw: Draw, reason: str) -> None:
+        """Leave out a sampler. If it asks for items with a mask, and no mask is good, that is the reason."""
+        needs_mask = f"{MASK} != ''" in str(draw.sampler)
+        self.left_out[str(draw.sampler)] = self._no_mask if self._no_mask and needs_mask else reason
 
     def _is_left_out_with_reference(self, draw: Draw) -> bool:
         """Leave out a sampler whose reference was left out, and return whether it was."""
@@ -308,7 +314,7 @@ class ExperimentSteps:
                 except InsufficientData as error:  # no mask is good
                     if not masks.keep_all:
                         raise InsufficientData(f"{error}{sheet}") from error
-                    stage.summary = f"{error}{sheet}"
+                    stage.summary = self._no_mask = f"{error}{sheet}"
                     return with_all_images(images, None)
                 if masked is not None:
                     count = len(images) - len(masked)
