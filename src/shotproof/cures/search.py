@@ -10,7 +10,7 @@ import numpy as np
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.halvings import TASKS_PER_HALF, affordable_halvings
-from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.progress import duration
 from shotproof.core.runtime.runtime import Runtime, resolve
@@ -176,14 +176,18 @@ def _choose(
 ) -> tuple[Treatment, float | None]:
     """Return the treatment with the smallest mean loss that does not conclusively lower the accuracy.
 
-    Without tasks to choose on, the first treatment is taken.
+    Without tasks to choose on, or features of the copies of their supports, the first treatment is taken.
     """
     if not stage.tasks:
         return treatments[0], None
-    measured = [
-        measure(stage, [treatment], plan.material.features, plan.material.method, with_halves=False, runtime=runtime)
-        for treatment in treatments
-    ]
+    features, method = plan.material.features, plan.material.method
+    try:
+        measured = [
+            measure(stage, [treatment], features, method, with_halves=False, runtime=runtime)
+            for treatment in treatments
+        ]
+    except Mismatch:
+        return treatments[0], None
     if not measured[0].contrasts:
         return treatments[0], None
     scores = [
@@ -273,6 +277,7 @@ def _rows(
                 effects=tuple(effects_of(measured, treatment.name, baseline, plan.level)),
                 score=score,
                 apply=treatment.apply,
+                needs=remedy.needs,
             )
         )
     return _concluded(rows, plan.level)
@@ -305,10 +310,13 @@ def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
     return concluded
 
 
-def _order(row: TriedRemedy) -> tuple[float, float]:
-    """Order remedies by their loss where they were chosen; without one, by the loss that they lower most."""
+def _order(row: TriedRemedy) -> tuple[bool, float, float]:
+    """Order remedies: those that need nothing to be known, then by their loss where they were chosen.
+
+    Those without such a loss come last, by the loss that they lower most.
+    """
     lowered = min(effect.difference.mean for effect in row.effects if effect.outcome == "helps")
-    return (np.inf if row.score is None else row.score, lowered)
+    return (bool(row.needs), np.inf if row.score is None else row.score, lowered)
 
 
 def _support_curves(plan: Plan, measured: Measured, runtime: Runtime) -> Iterator[SupportPoint]:

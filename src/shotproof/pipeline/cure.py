@@ -104,6 +104,8 @@ def cure_inputs(
         for other in {other.name: other for other in inputs.features}.values()
         if other.name != features.name and has_items(other, all_items.item_column)
     ]
+    # Copies of supports need features of all their changed items, which only the classes of the tasks have.
+    confirms_at_hand = parts.uses_tasks or len(all_items.splits) == 1
     material = Material(
         catalog=parts.catalog,
         features=features,
@@ -113,7 +115,7 @@ def cure_inputs(
         attributes=attributes,
         context_column=context_column,
         changed=changed,
-        copies=_changes_at_hand(originals, features, catalog),
+        copies=_changes_at_hand(originals, features, catalog) if confirms_at_hand else [],
         encoder=gathering.encoder,
         shape=TaskShape(design.way or 5, design.shot or 5, design.query or 15),
         seed=section.seed,
