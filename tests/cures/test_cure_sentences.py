@@ -12,9 +12,8 @@ from tests.drawn_cures import chance_number, full_cure, make_cure, make_effect, 
 
 def test_the_remedy_to_take_is_stated_with_what_it_changes_and_costs() -> None:
     first, second, *_ = cure_sentences(full_cure())
-    assert first.startswith("L2 > wccn ")
-    for text in ("ncc on lite0", "from 40.0% to 15.0% on fewstab tasks", "-25.0 points [-27.0, -23.0]"):
-        assert text in first.replace("\N{MINUS SIGN}", "-")
+    for text in ("l2 > wccn", "ncc on lite0", "40.0%", "15.0%", "on fewstab tasks", "-25.0 points [-27.0, -23.0]"):
+        assert text.lower() in first.replace("\N{MINUS SIGN}", "-").lower()
     assert "ood" not in first  # where it is not conclusive
     for text in ("random tasks", "80.0%", "81.0%", "+1.0 points"):
         assert text in second
