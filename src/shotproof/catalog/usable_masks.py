@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.item_files import masked_images
-from shotproof.changes.changed_items import MaskedImage
+from shotproof.catalog.item_files import item_files, masked_images
+from shotproof.changes.change import BackgroundChange
+from shotproof.changes.changed_items import ChangedImage, MaskedImage
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
@@ -23,6 +25,11 @@ logger = logging.getLogger("shotproof")
 
 FILES_PER_CHUNK = 64
 MAX_LISTED = 10
+# How to draw tasks that do not show images with such masks.
+DRAW_WITHOUT = (
+    "draw the tasks from a catalog without their images (`shotproof mix CATALOG --masks FOLDER -o masked/` leaves them "
+    "out)"
+)
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,7 @@ def with_usable_masks(catalog: Catalog, on_error: OnError = "raise", *, runtime:
     if not unusable:
         return catalog
     count = f"{counted(len(unusable), 'mask')} of {len(catalog):,} images cannot be used"
-    reasons = list(dict.fromkeys(mask.reason for mask in unusable.values()))
-    more = f" and {len(reasons) - MAX_LISTED:,} more" if len(reasons) > MAX_LISTED else ""
-    listed = f"{', '.join(reasons[:MAX_LISTED])}{more}"
+    listed = _listed(mask.reason for mask in unusable.values())
     if on_error == "raise" or len(unusable) == len(catalog):
         raise UnreadableItem(
             f"{count}: {listed}; repair them, or leave their images out with --skip-bad (in an experiment file: "
@@ -85,6 +90,49 @@ def with_usable_masks(catalog: Catalog, on_error: OnError = "raise", *, runtime:
     logger.warning("%s, and the images are left out: %s", count, listed)
     kept = np.array([item not in unusable for item in catalog.items])
     return Catalog(catalog.table.filter(pa.array(kept)), catalog.root, catalog.record)
+
+
+def unusable_changes(catalog: Catalog, *, runtime: Runtime | None = None) -> dict[str, str]:
+    """Find the changed items that cannot be made because the mask of their image, or of their plate's, cannot be used.
+
+    Args:
+        catalog: items and changed items
+        runtime: runtime settings
+
+    Returns:
+        The reasons by changed item, each a sentence that names the mask.
+    """
+    parts = {
+        item: [image for image in (file.source, file.plate) if image is not None]
+        for item, file in zip(catalog.items, item_files(catalog), strict=True)
+        if isinstance(file, ChangedImage) and isinstance(file.change, BackgroundChange)
+    }
+    images = list(dict.fromkeys(image for of_item in parts.values() for image in of_item))
+    problems = resolve(runtime).map(_problem, images, title="checking masks", chunk=FILES_PER_CHUNK)
+    reasons = {image: reason for image, reason in zip(images, problems, strict=True) if reason is not None}
+    return {
+        item: next(reasons[image] for image in of_item if image in reasons)
+        for item, of_item in parts.items()
+        if not reasons.keys().isdisjoint(of_item)
+    }
+
+
+def require_usable_changes(catalog: Catalog, *, runtime: Runtime | None = None) -> None:
+    """Raise UnreadableItem if changed items cannot be made because of masks, and name all of these."""
+    reasons = unusable_changes(catalog, runtime=runtime)
+    if reasons:
+        masks = set(reasons.values())
+        raise UnreadableItem(
+            f"{counted(len(masks), 'mask')} cannot be used, and {counted(len(reasons), 'changed item')} not be made: "
+            f"{_listed(reasons.values())}; repair them, or {DRAW_WITHOUT}"
+        )
+
+
+def _listed(reasons: Iterable[str]) -> str:
+    """List the distinct reasons, at most `MAX_LISTED`, and the number of others."""
+    distinct = list(dict.fromkeys(reasons))
+    more = f" and {len(distinct) - MAX_LISTED:,} more" if len(distinct) > MAX_LISTED else ""
+    return f"{', '.join(distinct[:MAX_LISTED])}{more}"
 
 
 def _problem(image: MaskedImage) -> str | None:

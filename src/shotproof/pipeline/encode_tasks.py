@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import CHANGE, Catalog
 from shotproof.catalog.changed_catalog import with_changes
+from shotproof.catalog.usable_masks import require_usable_changes
 from shotproof.comparison.numbers import listed
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime
@@ -66,7 +67,10 @@ def encode(
         ['ncc']
     """
     sets = [tasks] if isinstance(tasks, TaskSet) else list(tasks)
-    return encode_items(with_changed_items(catalog, sets), encoder, on_error=on_error, runtime=runtime)
+    items = with_changed_items(catalog, sets)
+    if on_error == "raise" and items is not catalog:
+        require_usable_changes(items, runtime=runtime)
+    return encode_items(items, encoder, on_error=on_error, runtime=runtime)
 
 
 def with_changed_items(catalog: Catalog, sets: Sequence[TaskSet]) -> Catalog:

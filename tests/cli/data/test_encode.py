@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
@@ -15,8 +16,10 @@ from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoder import encode as encode_items
 from shotproof.features.features import Features
+from shotproof.pipeline.encode_tasks import encode
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
+from shotproof.tasks.taskset import TaskSet
 from tests.drawn_images import draw_catalog
 from tests.drawn_layers import draw_masked
 
@@ -166,3 +169,29 @@ def test_task_sets_that_change_nothing_are_noted(tmp_path: Path) -> None:
         CliRunner().invoke(
             app, [*typed, "--tasks", str(blurred), "-o", str(tmp_path / "f.parts")], catch_exceptions=False
         )
+
+
+def test_masks_that_cannot_be_used_are_all_named_with_what_is_wrong(tmp_path: Path) -> None:
+    draw_masked(tmp_path).write(tmp_path / "catalog.parquet")
+    catalog = Catalog.read(tmp_path / "catalog.parquet")
+    Image.new("L", (64, 48)).save(tmp_path / "masks" / "1-0.png")
+    (tmp_path / "masks" / "2-0.png").unlink()
+    like = sample(catalog, "random", way=3, shot=1, query=2, tasks=40)
+    tasks, features = tmp_path / "same.parquet", tmp_path / "features.parquet"
+    sample(catalog, "changed(change='mixed-same')", like=like).write(tasks)
+    typed = ["--encoder", "pixels(size=4)", "--tasks", str(tasks)]
+    with pytest.raises(UnreadableItem, match=r"2 masks .*1-0\.png is empty") as caught:
+        run(tmp_path / "catalog.parquet", *typed)
+    assert "2-0.png does not exist" in str(caught.value)
+    assert "draw the tasks from a catalog without" in str(caught.value)
+    with pytest.raises(UnreadableItem, match="2 masks cannot be used"):
+        encode(catalog, "pixels(size=4)", tasks=[TaskSet.read(tasks)], runtime=Runtime(cache=None))
+    typed = ["encode", str(tmp_path / "catalog.parquet"), *typed, "--cache", "none", "--skip-bad", "-o", str(features)]
+    said = CliRunner().invoke(app, typed, catch_exceptions=False).stderr
+    skipped = [line for line in said.splitlines() if line.startswith("skipped  ")]
+    assert {line.rpartition("/")[2] for line in skipped} == {"1-0.png is empty", "2-0.png does not exist"}
+    assert "draw the tasks from a catalog without" in said
+    evaluated = ["evaluate", str(tasks), str(features), "-m", "ncc", "-o", str(tmp_path / "results.parquet")]
+    with pytest.raises(Mismatch, match=r"lack \d+ changed items .* --skip-bad.*draw the tasks") as caught_later:
+        CliRunner().invoke(app, evaluated, catch_exceptions=False)
+    assert "encode them too" not in str(caught_later.value)

@@ -54,6 +54,7 @@ def encode(
     import time
 
     from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.usable_masks import DRAW_WITHOUT, require_usable_changes, unusable_changes
     from shotproof.core.errors import InputError
     from shotproof.core.runtime.runtime import runtime
     from shotproof.core.storage.parts import is_in_parts
@@ -79,6 +80,8 @@ def encode(
     items = Catalog.read(catalog)
     items = items if split is None else items.in_split(split)
     items = _with_changed_items(items, tasks or (), is_in_parts(output) and stage != ALL)
+    if tasks and not skip_bad:
+        require_usable_changes(items)
     if is_in_parts(output) and stage != ALL:
         parts = encode_parts(items, chosen_encoder, output, **encode_options)
         for item in parts.record.skipped:
@@ -98,8 +101,11 @@ def encode(
         features.write(path)
     features = next(iter(outputs.values()))
     skipped, tally = features.record.skipped, features.tally
+    reasons = unusable_changes(items) if tasks and skipped else {}
     for item in skipped:
-        say(f"skipped  {item}: unreadable", err=True)
+        say(f"skipped  {item}: {reasons.get(item, 'unreadable')}", err=True)
+    if reasons:
+        say(f"note: tasks that show these changed items cannot be evaluated: {DRAW_WITHOUT}", err=True)
     left_out = f"{len(skipped):,} skipped, " if skipped else ""
     counts = "" if tally is None else f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, "
     content = f"{len(outputs)} stages" if stage == ALL else _size(features)

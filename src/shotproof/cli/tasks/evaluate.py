@@ -157,9 +157,14 @@ def _require_changed_items(tasks: TaskSet, features: Features, file: Path) -> No
         return
     lacking = missing(items_of(tasks))
     if len(lacking):
+        skipped = pc.is_in(lacking, value_set=pa.array(features.record.skipped, pa.string()))
+        encoder = features.record.encoder or features.name
+        hint = f'encode them too, shotproof encode CATALOG --encoder "{encoder}" --tasks {file}'
+        if pc.any(skipped).as_py():
+            hint = "they were encoded with --skip-bad, and could not be read: repair the files that encode names, or "
+            hint += "draw the tasks from a catalog without them"
         raise Mismatch(
-            f"the features lack {counted(len(lacking), 'changed item')} of {file}, e.g. '{lacking[0].as_py()}': encode "
-            f'them too, shotproof encode CATALOG --encoder "{features.record.encoder or features.name}" --tasks {file}'
+            f"the features lack {counted(len(lacking), 'changed item')} of {file}, e.g. '{lacking[0].as_py()}': {hint}"
         )
 
 
