@@ -14,6 +14,7 @@ from PIL import Image
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.catalog_check import FILES_PER_CHUNK, Problem, check_catalog
 from shotproof.core.runtime.runtime import runtime
+from tests.drawn_layers import draw_masked
 
 
 def make(rows: list[tuple[str, str | None, str]], root: Path = Path()) -> Catalog:
@@ -111,6 +112,17 @@ def test_a_good_catalog_has_no_problems_and_workers_change_nothing(tmp_path: Pat
     alone, together = (check_catalog(good, way=2, shot=5, query=15, runtime=runtime(workers=n)) for n in (1, 2))
     assert alone == together
     assert found(alone) == [("missing-file", names[3]), ("duplicate-across-labels", names[5])]
+
+
+def test_masks_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, classes=2, items=3)
+    Image.new("L", (64, 48)).save(tmp_path / "masks" / "0-1.png")
+    (tmp_path / "masks" / "1-2.png").unlink()
+    problems = check_catalog(catalog, way=2, shot=1, query=1)
+    assert found(problems) == [("unusable-mask", "0-1.png"), ("unusable-mask", "1-2.png")]
+    assert problems[0].message.endswith("0-1.png is empty")
+    numbered = catalog.table.drop_columns(["mask"]).append_column("mask", pa.array(range(6)))
+    assert check_catalog(Catalog(numbered, tmp_path), way=2, shot=1, query=1) == []
 
 
 @pytest.mark.parametrize("workers", [None, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -496,6 +497,11 @@ def test_items_without_a_mask_are_counted_and_named() -> None:
     for change in ("only-background", "mixed-same"):
         with pytest.raises(InputError, match=rf"change '{change}': 3 items .* no mask .*e\.g\. 'class"):
             changed(catalog, like, change, side="both")
+    with pytest.raises(InputError, match=r"1 item of the tasks has no mask") as caught:
+        changed(catalog_of(classes=3, without=without[:1]), like, "mixed-same", side="both")
+    (advised,) = re.findall(r"shift\(.+?\)", str(caught.value))
+    conditioned = sample(catalog, advised, **DESIGN, tasks=30)
+    assert len(changed(catalog, conditioned, "mixed-same", side="both")) == 30
     unchanged = changed(catalog, like, "blur")
     assert len(unchanged) == 4
     masked = catalog.filter([item not in without for item in catalog.items])

@@ -1,4 +1,4 @@
-"""Check of a catalog for problems: small classes, unreadable or duplicate files, doubtful labels."""
+"""Check of a catalog for problems: small classes, unreadable or duplicate files, unusable masks, doubtful labels."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.catalog import MASK, Catalog
 from shotproof.catalog.item_files import item_files
+from shotproof.catalog.usable_masks import unusable_masks
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
@@ -78,6 +79,9 @@ def check_catalog(
         clips = item_files(catalog)
         contents = list(resolve(runtime).map(_read_content, clips, title="reading files", chunk=FILES_PER_CHUNK))
         problems += [*_broken_files(catalog, contents), *_repeated_files(catalog, contents)]
+        if MASK in catalog.path_columns:
+            unusable = unusable_masks(catalog, runtime=runtime)
+            problems += [Problem("unusable-mask", item, mask.reason) for item, mask in unusable.items()]
     return problems
 
 

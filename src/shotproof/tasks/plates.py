@@ -358,9 +358,12 @@ class Plates:
         is_usable = (positions >= 0) & self.is_usable[positions]
         if not is_usable.all():
             first, count = items[int(np.argmin(is_usable))].as_py(), len(pc.unique(items.filter(pa.array(~is_usable))))
+            verb = "has" if count == 1 else "have"
             raise InputError(
-                f"change '{self.change.name}': {counted(count, 'item')} of the tasks have no mask and no recorded "
-                f"background, e.g. '{first}': draw the tasks from a catalog of items that have one"
+                f"change '{self.change.name}': {counted(count, 'item')} of the tasks {verb} no mask and no recorded "
+                f"background, e.g. '{first}': draw the tasks of images by a condition, "
+                "shift(support_where=\"mask != ''\", query_where=\"mask != ''\", shifted=False), or from a catalog of "
+                "items that have one"
             )
         return positions
 
