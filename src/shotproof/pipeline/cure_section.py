@@ -11,6 +11,7 @@ from shotproof.core.options import option
 from shotproof.core.sections import Section
 from shotproof.cures.remedy import DEFAULT_REMEDIES, REMEDIES_ON_REQUEST, Remedy, remedies
 from shotproof.cures.search import TASKS_TO_CHOOSE
+from shotproof.stats.intervals import check_level
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,13 @@ class CureSection(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.level == 1:
-            raise InputError("level: expected a share below 1, found 1")
+        check_level(self.level)
         self.chosen_remedies()
         self.seconds()
+
+    @property
+    def _title(self) -> str:
+        return "cure"
 
     def seconds(self) -> float | None:
         """Return the budget in seconds. Raise InputError if it is no time."""
