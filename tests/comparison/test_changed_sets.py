@@ -359,11 +359,15 @@ def test_pasting_has_a_cost_or_no_clear_one(lost: float, error: float, expected:
         changed_axis("mixed-rival", "mixed-same"),
     )
     assert expected in card_sentences(drawn_card(*axes))[2]
+    of_sounds = card_sentences(replace(drawn_card(*axes), medium="sound"))[2]
+    assert expected.replace("Cutting and pasting alone", "Mixing again alone") in of_sounds
+    assert "pasting" not in of_sounds
 
 
 def test_several_classifiers_are_counted_where_only_some_are_clear() -> None:
     plain = changed_results((SAME, "random", 0.9), (RIVAL, SAME, 0.4))
     assert "no clear cost: it is between -" in headline(plain)[1]
+    assert "Mixing again alone has no clear cost" in headline(replace(plain, medium="sound"))[1]
     alone = "changed(change='only-background')"
     below = changed_results((SAME, "random", 0.8), (RIVAL, SAME, 0.5), (alone, "random", 0.2))
     assert re.search(r"the background alone, .* [\d.]+ to [\d.]+ points below chance\.", headline(below)[1])

@@ -173,6 +173,20 @@ def test_the_reason_is_told_with_the_tasks_that_it_holds_for() -> None:
     assert "these images only" in sentence
 
 
+def test_many_sets_of_tasks_without_an_interval_are_counted() -> None:
+    world = sp.worlds.ShapesWorld(classes=6, items=12)
+    features = sp.encode(world.catalog(), "dial(share=0.5)")
+    ways = [(3, 1), *((way, 6) for way in range(2, 7))]
+    sets = [sp.sample(world.catalog(), "random", tasks=10, way=way, shot=shot, query=4) for way, shot in ways]
+    parts = [*(sp.evaluate(tasks, features, "ncc") for tasks in sets), *sets, world.catalog(), features]
+    runtime = sp.runtime(workers=1, cache=None)
+    compared = sp.compare(parts, intervals=["images", "sampler"], halvings=4, runtime=runtime)
+    (sentence,) = interval_sentences(compared)
+    assert (
+        "for random (2-way 6-shot), random (3-way 6-shot), random (4-way 6-shot) and 2 other sets of tasks:" in sentence
+    )
+
+
 def test_nothing_is_told_where_the_interval_is_everywhere() -> None:
     assert interval_sentences(compared_worlds(items=20)) == []
 

@@ -86,5 +86,9 @@ def test_an_argument_stands_after_a_colon(text: str, parts: tuple[str, str | Non
 
 
 def test_nothing_after_a_colon_is_refused() -> None:
+    with pytest.raises(InputError, match=r"cannot read change 'mixed-same\(plate=a\)': option 'plate'"):
+        parse_spelling("mixed-same(plate=a)", "change")
+    with pytest.raises(InputError, match="cannot read change ''"):
+        parse_spelling("", "change")
     with pytest.raises(InputError, match=r"encoder 'hf:': expected something after the colon, e\.g\. hf:NAME"):
         parse_spelling("hf:", "encoder")

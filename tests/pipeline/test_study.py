@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.features.encoder import encode
 from shotproof.pipeline.encode_tasks import encode as encode_with_tasks
 from shotproof.pipeline.study import Study, compare, run
@@ -220,9 +220,16 @@ def test_features_at_hand_must_have_the_changed_items(tmp_path: Path) -> None:
         ("band", {}, "change 'band' does not apply to images"),
         ("blur", {"side": "left"}, "side: expected query or support or both, found 'left'"),
         ("blur", {"of": "hardest"}, "no tasks of sampler 'hardest' were evaluated"),
+        ("mixed-same(plate=a)", {}, r"cannot read change 'mixed-same\(plate=a\)'"),
+        ("", {}, "cannot read change ''"),
+        (7, {}, "expected a change: .* found int"),
+        (None, {}, "expected a change: .* found NoneType"),
+        ([], {}, "change: expected at least one change"),
     ],
 )
-def test_what_cannot_be_changed_is_refused(tmp_path: Path, change: str, options: dict[str, str], message: str) -> None:
+def test_what_cannot_be_changed_is_refused(
+    tmp_path: Path, change: object, options: dict[str, str], message: str
+) -> None:
     study = masked_study(tmp_path).evaluate("ncc", on="random", **CHANGED)
     with pytest.raises(InputError, match=message):
         study.change(change, **options)  # type: ignore[arg-type]
@@ -240,3 +247,16 @@ def test_a_change_needs_tasks(tmp_path: Path) -> None:
     read = Study.of(study.evaluate("ncc", on="random", **CHANGED).results)
     with pytest.raises(InputError, match=r"study was read from files: .*change tasks"):
         read.change("blur")
+
+
+def test_one_method_on_one_set_is_counted_so(tmp_path: Path) -> None:
+    study = masked_study(tmp_path).evaluate("ncc", on="random", **{**CHANGED, "shots": [1]})
+    assert repr(study).endswith(": 1 method on 1 task set>")
+
+
+def test_bad_masks_say_how_a_study_leaves_them_out(tmp_path: Path) -> None:
+    catalog = draw_masked(tmp_path, items=8)
+    (tmp_path / "masks" / "0-0.png").unlink()
+    study = Study(catalog, encoder="pixels(size=4)", attributes=[]).evaluate("ncc", on="random", **CHANGED)
+    with pytest.raises(UnreadableItem, match=r'0-0\.png does not exist.*Study\(\.\.\., on_error="skip"\)'):
+        study.change("mixed-same")

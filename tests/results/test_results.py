@@ -66,7 +66,7 @@ def test_missed_positions_are_optional() -> None:
         ({"answered": [[], [1], [0, 0], [0, 1, -1]]}, "column 'answered': expected n_query - n_correct slots"),
         ({"slot": [0, 0, 0, 0]}, "two rows for the same class"),
         ({"slot": [0, 1, 0, 70000]}, "column 'slot': expected int16"),
-        ({"task": ["7", "2", "2", "2"]}, "column 'task': expected int64, found string"),
+        ({"task": ["7", "2", "2", "2"]}, "column 'task': expected whole numbers, found string"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -85,7 +85,7 @@ def with_usable_masks(catalog: Catalog, on_error: OnError = "raise", *, runtime:
     if on_error == "raise" or len(unusable) == len(catalog):
         raise UnreadableItem(
             f"{count}: {listed}; repair them, or leave their images out with --skip-bad (in an experiment file: "
-            'on_error = "skip" in [features])'
+            'on_error = "skip" in [features]; in Python: sp.Study(..., on_error="skip"))'
         )
     logger.warning("%s, and the images are left out: %s", count, listed)
     kept = np.array([item not in unusable for item in catalog.items])

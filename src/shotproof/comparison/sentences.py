@@ -228,7 +228,7 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict], judged: 
     start = f"{where} ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
         statement = _inconclusive_statement(comparison, verdict, start)
-        return " ".join([statement, *_companion_sentences(verdict, related), *also])
+        return " ".join([statement, *_companion_sentences(comparison, verdict, related), *also])
     sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
     if verdict.gaining:
         subject = _subject(comparison, verdict.gaining, len(with_skill))
@@ -236,12 +236,16 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict], judged: 
         sentences.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse.")
     if verdict.unclear and verdict.losing:
         sentences.append(f"For the {_agree(verdict.unclear, 'other', 'others')}, the data does not show a loss.")
-    return " ".join([*sentences, *_companion_sentences(verdict, related), _basis(comparison, verdict), *also])
+    return " ".join(
+        [*sentences, *_companion_sentences(comparison, verdict, related), _basis(comparison, verdict), *also]
+    )
 
 
-def _companion_sentences(verdict: Verdict, related: Companions) -> Iterator[str]:
+def _companion_sentences(comparison: Comparison, verdict: Verdict, related: Companions) -> Iterator[str]:
     """State what cutting and pasting itself costs, and what the background alone gives, under the same interval."""
-    pasting = related.pasted and _pasting_costs(_intervals_of_skilled(verdict, related.pasted.loss.skill))
+    pasting = related.pasted and _pasting_costs(
+        _intervals_of_skilled(verdict, related.pasted.loss.skill), comparison.medium
+    )
     alone = related.alone and _background_alone_sentence(verdict, related.alone.loss)
     yield from filter(None, (pasting, alone))
 
@@ -306,16 +310,17 @@ def _background_gives(above: Sequence[Interval]) -> str:
     return f"{known}{f'; {listed(counts)}' if counts else ''}."
 
 
-def _pasting_costs(shares: Sequence[Interval]) -> str:
-    """State what share of the skill cutting and pasting itself costs; empty if there is no number."""
+def _pasting_costs(shares: Sequence[Interval], medium: str | None) -> str:
+    """State what share of the skill cutting and pasting, or mixing again, costs; empty if there is no number."""
     if not shares:
         return ""
     costly, total = sum(share.low > 0 for share in shares), len(shares)
     skill = "of the accuracy above chance"
+    action = "Mixing again" if medium == "sound" else "Cutting and pasting"
     if costly:
         sure = f", clearly so for {costly} of {total} classifiers" if costly < total else ""
-        return f"Cutting and pasting alone costs {_format_range_of(shares, '%')} {skill}{sure}."
-    return f"Cutting and pasting alone has no clear cost: it is {_format_bounds(shares, '%')} {skill}."
+        return f"{action} alone costs {_format_range_of(shares, '%')} {skill}{sure}."
+    return f"{action} alone has no clear cost: it is {_format_bounds(shares, '%')} {skill}."
 
 
 def _format_range_of(intervals: Sequence[Interval], unit: str) -> str:
@@ -681,9 +686,16 @@ def interval_sentences(comparison: Comparison) -> list[str]:
         instead += f"; it is {_these_only(comparison.medium)}." if others[0] == "sampler" else "."
     everywhere = len(sets) == 1 and first in comparison.refused
     return [
-        f"There is no {first} interval{'' if everywhere else f' for {listed(labels, 3)} tasks'}: {reason}.{instead}"
+        f"There is no {first} interval{'' if everywhere else f' for {_sets_of_tasks(labels)}'}: {reason}.{instead}"
         for reason, labels in sets.items()
     ]
+
+
+def _sets_of_tasks(labels: list[str]) -> str:
+    """Name sets of tasks; beyond a few, name the first ones and count the others."""
+    if len(labels) <= _NAMED + 1:
+        return f"{listed(labels)} tasks"
+    return listed([*labels[:_NAMED], f"{len(labels) - _NAMED} other sets of tasks"])
 
 
 def axis_sentence(
@@ -807,7 +819,11 @@ def _background_statement(card: Card) -> tuple[str, list[CardAxis]]:
     sentences = [
         axis_sentence(swap, metric, card.medium, needed=needed_for(lost, tasks), with_basis=False),
         *(_card_for_new_items(axis, card) for axis in also),
-        *(_pasting_costs([share]) for axis in pasted if (share := axis.estimates["skill_lost"][metric]).has_mean),
+        *(
+            _pasting_costs([share], card.medium)
+            for axis in pasted
+            if (share := axis.estimates["skill_lost"][metric]).has_mean
+        ),
         *(axis_sentence(axis, metric, card.medium, with_basis=False) for axis in on_same_side),
         f"Basis: {_basis_of(card, [swap, *pasted, *on_same_side])}.",
     ]

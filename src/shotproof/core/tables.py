@@ -47,12 +47,12 @@ ROWS_PER_PART = 2**20
 ROWS_SHOWN = 5  # rows of a table in a notebook
 LONGEST_CELL = 60  # characters of a cell in a notebook
 
-# By kind: the type of a column in memory, and tests for the types accepted in a file.
+# By kind: the type of a column in memory, tests for the types accepted in a file, and the name in messages.
 _COLUMN_KINDS = {
-    "string": (pa.string(), (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)),
-    "integer": (pa.int64(), (pa.types.is_integer,)),
-    "number": (pa.float64(), (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)),
-    "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list)),
+    "string": (pa.string(), (pa.types.is_string, pa.types.is_large_string, pa.types.is_null), "string"),
+    "integer": (pa.int64(), (pa.types.is_integer,), "whole numbers"),
+    "number": (pa.float64(), (pa.types.is_floating, pa.types.is_integer, pa.types.is_null), "numbers"),
+    "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list), "lists of strings"),
 }
 
 
@@ -340,7 +340,7 @@ def conform(table: pa.Table, required: Mapping[str, str], subject: str) -> pa.Ta
             ):
                 raise InputError(f"{subject}, column '{name}': expected at least one number in each row, found none")
             continue
-        column_type, accepted = _COLUMN_KINDS[kind]
+        column_type, accepted, expected = _COLUMN_KINDS[kind]
         try:
             if pa.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
@@ -349,7 +349,7 @@ def conform(table: pa.Table, required: Mapping[str, str], subject: str) -> pa.Ta
             column = column.cast(column_type)
         except pa.ArrowException as error:
             raise InputError(
-                f"{subject}, column '{name}': expected {column_type}, found {table.column(name).type}"
+                f"{subject}, column '{name}': expected {expected}, found {table.column(name).type}"
             ) from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table

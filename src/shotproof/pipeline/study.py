@@ -30,6 +30,7 @@ from shotproof.comparison.card import Card
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
 from shotproof.core.limits import SEED
+from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.runtime.runtime import runtime as make_runtime
@@ -223,7 +224,7 @@ class Study:
         names = dict.fromkeys(catalog.record.name for catalog in self._inputs.catalogs)
         sets = dict.fromkeys(results.record.tasks_digest for results in self.results)
         suffix = f" of {', '.join(filter(None, names))}" if any(names) else ""
-        return f"<Study{suffix}: {len(methods)} methods on {len(sets)} task sets>"
+        return f"<Study{suffix}: {counted(len(methods), 'method')} on {counted(len(sets), 'task set')}>"
 
     @property
     def inputs(self) -> Inputs:
@@ -365,13 +366,15 @@ class Study:
             >>> catalog = sp.worlds.ShapesWorld(classes=6, items=20, size=16).write(tempfile.mkdtemp())
             >>> study = sp.Study(catalog, encoder="pixels(size=4)")
             >>> study.evaluate("ncc", on="random", shots=[1], query=5, tasks=20)
-            <Study of world of shapes: 1 methods on 1 task sets>
+            <Study of world of shapes: 1 method on 1 task set>
             >>> study.change(["noise", "blur(severity=5)"])
-            <Study of world of shapes: 1 methods on 3 task sets>
+            <Study of world of shapes: 1 method on 3 task sets>
         """
         if self.experiment is None:
             raise InputError(f"{_READ_FROM_FILES}: to change tasks, create a study of the data, Study(DATA)")
-        spellings = [change] if isinstance(change, str | Change) else list(change)
+        spellings = list(change) if isinstance(change, Sequence) and not isinstance(change, str) else [change]
+        if not spellings:
+            raise InputError("change: expected at least one change, e.g. 'blur', found an empty list")
         draws = changed_draws(spellings, side, of, self.experiment.draws)
         experiment = replace(self.experiment, draws=tuple(dict.fromkeys([*self.experiment.draws, *draws])))
         self._execute(experiment)

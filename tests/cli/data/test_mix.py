@@ -157,7 +157,7 @@ def test_foregrounds_alone_are_cut_before_mixing(images: Path) -> None:
         (("--cutter", "grabcutt"), "unknown cutter 'grabcutt': did you mean 'grabcut'"),
         (("--masks", "nowhere"), "folder nowhere does not exist"),
         (("--masks", "MASKS", "--set", "min_are=0.1"), "unknown setting 'min_are': did you mean 'min_area'"),
-        (("--masks", "MASKS", "--set", "min_area=2"), "min_area: expected a number from 0 to 1, found 2"),
+        (("--masks", "MASKS", "--set", "min_area=2"), "^--set min_area: expected a number from 0 to 1, found 2"),
         (("--masks", "MASKS", "--clean"), "--clean is for mixing: add --mapping FILE"),
         (("--masks", "MASKS", "--seed", "3"), "--seed is for mixing"),
         (("--masks", "MASKS", "--split", "tset"), "unknown split 'tset': did you mean 'test'"),
@@ -176,6 +176,8 @@ def test_sounds_are_not_cut(data: Path) -> None:
             run(data, *flags)
     with pytest.raises(InputError, match=r"--set min_area .*\(--cutter\)"):
         run(data, "--set", "min_area=0.1")
+    with pytest.raises(InputError, match=r"^--set min_audible: expected a number"):
+        run(data, "--set", "min_audible=2")
     arguments = ["mix", str(data / "catalog.parquet"), "-o", str(data / "out")]
     with pytest.raises(InputError, match="nothing to do: expected --mapping FILE"):
         CliRunner().invoke(app, arguments, catch_exceptions=False)

@@ -64,7 +64,7 @@ def test_a_clip_of_a_tenth_of_a_second_is_repeated(tmp_path: Path) -> None:
 
 
 def test_images_and_sounds_are_refused_where_the_other_is_expected(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'logmel' takes sounds, .*item '000\.png' .* expected an encoder for images"):
+    with pytest.raises(InputError, match=r"'logmel' takes sounds, .*item '000\.png' is an image .* for images"):
         encode(draw_catalog(tmp_path, 1), "logmel", runtime=Runtime(cache=None))
     with pytest.raises(InputError, match=r"'pixels' takes images, .*item '000\.wav' .* expected an encoder for sounds"):
         encode(draw_clips(tmp_path, 1), "pixels", runtime=Runtime(cache=None))

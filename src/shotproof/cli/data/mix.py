@@ -16,6 +16,7 @@ from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
+    from shotproof.core.options import Checked
     from shotproof.masks.cut_images import CutSettings
     from shotproof.masks.mix_images import ImageMixSettings
     from shotproof.sounds.mix import MixSettings
@@ -92,7 +93,7 @@ def mix(
     is_cut = cutter is not None or masks is not None
     if items.medium != "image" and not is_cut:
         assert mapping is not None
-        result = _mix_sounds(items, mapping, output, {**values, **flags, **sound_flags}, as_json)
+        result = _mix_sounds(items, mapping, output, values, {**flags, **sound_flags}, as_json)
     else:
         cut_settings = _build_cut_settings(values, cutter, masks, is_cut)
         result = _mix_images(items, mapping, output, flags, cut_settings if is_cut else None, sheet, as_json)
@@ -100,11 +101,13 @@ def mix(
         say(f"{output}: {counted(len(result), result.medium or 'item')}, {time.perf_counter() - started:.1f} s")
 
 
-def _mix_sounds(items: Catalog, mapping: str, output: Path, values: dict[str, Any], as_json: bool) -> Catalog:
+def _mix_sounds(
+    items: Catalog, mapping: str, output: Path, values: dict[str, Any], flags: Mapping[str, Any], as_json: bool
+) -> Catalog:
     """Mix sounds with backgrounds, and print the quality of the mixtures and what was left out."""
     from shotproof.masks.mix import mix as mix_items
 
-    mixed = mix_items(items, mapping, output, _build_settings(values))
+    mixed = mix_items(items, mapping, output, _build_settings(values, flags))
     if as_json:
         print_json(_to_json(mixed))
     else:
@@ -244,6 +247,7 @@ def _build_cut_settings(values: dict[str, Any], cutter: str | None, masks: Path 
             raise UnknownName("setting", name, known_names)
         if not is_cut:
             raise InputError(f"--set {name} is for cutting: add --cutter grabcut or --masks FOLDER")
+    _check_settings(values, CutSettings, MaskThresholds)
     thresholds = MaskThresholds(**{name: values[name] for name in threshold_names if name in values})
     options = {"cutter": cutter} if cutter is not None else {}
     return CutSettings(**options, masks=masks, box_side=values.get("box_side"), thresholds=thresholds)
@@ -256,7 +260,7 @@ def _image_settings(flags: Mapping[str, Any]) -> ImageMixSettings:
     return ImageMixSettings(**flags)
 
 
-def _build_settings(values: dict[str, Any]) -> MixSettings:
+def _build_settings(values: dict[str, Any], flags: Mapping[str, Any]) -> MixSettings:
     """Build the settings from the flags and from --set."""
     from shotproof.core.errors import InputError, UnknownName
     from shotproof.masks.mask_quality import MaskThresholds
@@ -272,8 +276,19 @@ def _build_settings(values: dict[str, Any]) -> MixSettings:
             raise UnknownName("setting", name, known_names)
     if values.get("embedding") == NO_EMBEDDING:
         values["embedding"] = None
+    _check_settings(values, MixSettings, Thresholds)
     thresholds = Thresholds(**{name: values.pop(name) for name in threshold_names if name in values})
-    return MixSettings(**values, thresholds=thresholds)
+    return MixSettings(**{**values, **flags}, thresholds=thresholds)
+
+
+def _check_settings(values: Mapping[str, Any], *settings: type[Checked]) -> None:
+    """Check the values of --set, so that an error names the flag and not a class."""
+    from shotproof.core.errors import error_prefix
+
+    with error_prefix("--set "):
+        for option in (option for checked in settings for option in checked.options()):
+            if option.name in values:
+                option.check(values[option.name])
 
 
 def _images_to_json(result: Catalog) -> dict[str, Any]:

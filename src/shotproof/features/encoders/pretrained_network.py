@@ -160,8 +160,9 @@ class NetworkEncoder(Encoder):
         }
         for item, path in zip(catalog.items, catalog.paths, strict=True):
             if medium := other_media.get(path.suffix.lower().removeprefix(".")):
+                article = "an" if medium == "image" else "a"
                 raise InputError(
-                    f"encoder '{self.name}' takes {self.medium}s, but the file of item '{item}' is a {medium} "
+                    f"encoder '{self.name}' takes {self.medium}s, but the file of item '{item}' is {article} {medium} "
                     f"({path}): expected an encoder for {medium}s, e.g. {EXAMPLES[medium]}"
                 )
 

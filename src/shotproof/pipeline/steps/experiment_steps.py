@@ -557,7 +557,8 @@ def unreadable_files(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
     file_names = listed([os.path.normpath(file) for file in files], MAX_LISTED)
     return UnreadableItem(
         f"{counted(len(files), 'file')} of {counted(len(catalog), 'item')} cannot be read: {file_names}; repair or "
-        'remove them, or leave them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
+        'remove them, or leave them out with --skip-bad (in an experiment file: on_error = "skip" in [features]; in '
+        'Python: sp.Study(..., on_error="skip"))'
     )
 
 
