@@ -257,14 +257,13 @@ def test_unknown_names_and_values_are_refused_with_what_was_expected(
     assert hint in str(refused.value)
 
 
-def test_the_most_shots_are_treated_unless_others_are_named(parts: Parts) -> None:
-    for options, shot in (({}, 2), ({"shot": 1}, 1)):
-        lines: list[str] = []
-        study = Study.of(parts, halvings=2)
-        cure = study.cure(remedies=["head(methods=('cosine',))"], tasks=4, log=lines.append, **options)  # type: ignore[arg-type]
-        assert cure.design == f"3-way {shot}-shot"
-        assert lines[0] == "classes: fit on 6 classes, choose on 6 classes, confirm on 8 classes"
-        assert (cure.level, [row.treatment for row in cure.tried]) == (LEVEL, ["head cosine"])
+def test_the_shots_to_treat_can_be_named(parts: Parts) -> None:
+    lines: list[str] = []
+    study = Study.of(parts, halvings=2)
+    cure = study.cure(remedies=["head(methods=('cosine',))"], tasks=4, shot=1, log=lines.append)
+    assert cure.design == "3-way 1-shot"
+    assert lines[0] == "classes: fit on 6 classes, choose on 6 classes, confirm on 8 classes"
+    assert (cure.level, [row.treatment for row in cure.tried]) == (LEVEL, ["head cosine"])
 
 
 def test_without_a_task_set_that_measures_reliance_there_is_nothing_to_lower(parts: Parts) -> None:
@@ -311,11 +310,11 @@ def test_a_study_that_evaluated_nothing_says_so(catalog: sp.Catalog, features: F
         sp.Study(catalog, encoder=features).cure(remedies=["heed"])
 
 
-def test_without_attributes_contexts_and_changes_the_rest_is_tried(parts: Parts) -> None:
-    """What words are needed for is named with its reason."""
+def test_what_cannot_be_tried_is_named_with_its_reason_and_the_rest_is_tried(parts: Parts) -> None:
     study = Study.of(parts, halvings=2)
     cure = study.cure(remedies=["nap(by='changes')", "copies", "encoder", "head(methods=('cosine',))"], tasks=4)
     assert [row.remedy for row in cure.tried] == ["head(methods=('cosine',))"]
+    assert cure.design == "3-way 2-shot"  # the most shots
     reasons = {row.remedy: row.reason for row in cure.not_tried}
     assert "encoder" in reasons["nap(by='changes')"]
     assert "changed" in reasons["copies"]
