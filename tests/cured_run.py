@@ -7,7 +7,7 @@ from pathlib import Path
 from shotproof.catalog.catalog import Catalog
 from shotproof.worlds.shapes import ShapesWorld
 
-WORLD = ShapesWorld(classes=20, train_classes=12, items=40)
+WORLD = ShapesWorld(classes=20, train_classes=12, items=26)
 ENCODER = "dial(share=0.75, dimensions=32)"
 EXPERIMENT = f"""
 [catalog]

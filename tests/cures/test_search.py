@@ -29,9 +29,9 @@ from shotproof.worlds.shapes import ShapesWorld
 from tests.cured_worlds import COLUMNS, METHOD, QUERY, SHOT, WAY, CuredWorld, cured_world, draw_tasks, plain_catalog
 from tests.cures.test_effects import accuracy_by_task, contributions
 
-WORLD = ShapesWorld(classes=20, train_classes=12, items=60)
 CHOSEN = ("leace(by='words')", "wccn", "preprocess", "nap(by='words')")
-STRONG, TASKS = 0.75, 80
+STRONG, ITEMS, TASKS = 0.75, 30, 80
+WORLD = ShapesWorld(classes=20, train_classes=12, items=ITEMS)  # that of cured_world
 
 
 def find_cure(plan: Plan) -> Cure:
@@ -41,7 +41,7 @@ def find_cure(plan: Plan) -> Cure:
 @cache
 def world_of(share: float) -> CuredWorld:
     """A world with few re-evaluations, which are enough for strong effects."""
-    world = cured_world(share, tasks=TASKS)
+    world = cured_world(share, items=ITEMS, tasks=TASKS)
     return replace(world, inputs=replace(world.inputs, halvings=8))
 
 
