@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from dataclasses import replace
@@ -371,6 +372,24 @@ def test_several_classifiers_are_counted_where_only_some_are_clear() -> None:
     alone = "changed(change='only-background')"
     below = changed_results((SAME, "random", 0.8), (RIVAL, SAME, 0.5), (alone, "random", 0.2))
     assert re.search(r"the background alone, .* [\d.]+ to [\d.]+ points below chance\.", headline(below)[1])
+
+
+def test_a_background_that_decides_every_task_has_no_interval_and_this_is_told() -> None:
+    tasks = {"random": draw_tasks(tasks=30)}
+    for sampler, like in ((SAME, "random"), (RIVAL, SAME)):
+        tasks[sampler] = draw_tasks(sampler, like=tasks[like])
+    accuracies = {"random": 1.0, SAME: 1.0, RIVAL: 0.0}
+    results = [draw_results(tasks[name], {"ncc": accuracy}) for name, accuracy in accuracies.items()]
+    comparison = compare_sets(evaluated_sets(results), ("sampler",))
+    (sentence,) = summary(comparison)
+    assert "No statement is possible on whether ncc relies on the background" in sentence
+    assert "all 30 tasks have the same value" in sentence
+    assert "The mean loss is 100.0 points" in headline(comparison)[1]
+    axis = changed_axis("mixed-rival", "mixed-same")
+    axis = with_estimates(axis, gap={"acc": Interval(100.0, math.nan, math.nan, refused="all tasks are alike")})
+    verdict = axis_sentence(replace(axis, conclusion="0"), "acc", "image")
+    assert "No statement is possible on whether it relies on the background: all tasks are alike." in verdict
+    assert "The mean loss is 100.0 points" in verdict
 
 
 def test_general_limits_hold_for_swaps_of_the_background_and_for_no_other_change() -> None:

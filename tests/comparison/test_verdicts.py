@@ -274,6 +274,8 @@ def test_where_no_interval_can_be_given_nothing_is_told() -> None:
     assert "On fewstab tasks" in told
     assert "no statement is possible" in told
     assert "all 20 tasks have the same value" in told
+    assert "The mean loss is 100.0 points" in told
+    assert not any("every interval" in sentence for sentence in headline(comparison))
 
 
 def test_what_would_tell_is_a_number_of_tasks_that_tells() -> None:

@@ -449,7 +449,9 @@ def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str
     available = [interval for interval in intervals if not interval.refused]
     if not available:
         reason = f"there is no {verdict.interval_name} interval: {intervals[0].refused}"
-        return f"{start}, no statement is possible, because {reason}."
+        least, most = (percent(pick(interval.mean for interval in intervals)) for pick in (min, max))
+        means = f"mean loss is {least}" if least == most else f"mean losses are {least} to {most}"
+        return f"{start}, no statement is possible, because {reason}. The {means} points."
     low, high = min(interval.low for interval in available), max(interval.high for interval in available)
     loss = _loss_between(low, high, f" of {metric}", verdict.loss.reference, has_placebo)
     question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
@@ -503,7 +505,7 @@ def _floor_and_ceiling_remarks(comparison: Comparison, selected: Sequence[Verdic
             yield f"{names} at chance on {tasks}, so {_no_skill_to_lose(at_chance)}."
         if at_ceiling:
             names = f"{_capitalized(classifier_names(comparison, at_ceiling))} {_agree(at_ceiling, 'is', 'are')}"
-            yield f"{names} near 100% on {reference} tasks, where every interval is too narrow."
+            yield f"{names} near 100% on {reference} tasks, where an interval is too narrow, if there is one."
 
 
 def shortcut_name(comparison: Comparison, verdict: Verdict) -> str | None:
@@ -746,7 +748,7 @@ def axis_sentence(
         return f"{_capitalized(where)}, it does better, not worse: it gains {gain}{compared}.{basis}"
     question = f"whether it relies on {shortcut}" if shortcut else f"whether it loses any {_METRICS[metric]} {where}"
     if math.isnan(lost.low + lost.high):
-        return f"The data does not show {question}: {lost.refused}."
+        return f"No statement is possible on {question}: {lost.refused}. The mean loss is {percent(lost.mean)} points."
     loss = _loss_between(lost.low, lost.high, "", axis.reference.sampler, has_placebo)
     if lost.low > 0 or lost.high < 0:  # conclusive only without the correction
         corrected = "After the correction for multiple testing"

@@ -67,6 +67,8 @@ def summary(comparison: Comparison) -> list[str]:
         return [f"Reliance on {shortcut} is small: it costs at most {percent(most)}% of the accuracy above chance."]
     unclear = inconclusive[-1].unclear
     subject = classifier_name(comparison, unclear[0]) if len(unclear) == 1 else any_of(len(unclear))
+    if all(verdict.refused for verdict in inconclusive):
+        return [f"No statement is possible on whether {subject} relies on {shortcut}: {inconclusive[-1].refused}."]
     return [f"The data does not show whether {subject} relies on {shortcut}."]
 
 

@@ -34,7 +34,7 @@ from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
 from shotproof.stats.intervals import Interval, IntervalName, Needed, needed
 
 LITTLE = 5.0  # percent of the skill; a loss of at most this much is a finding
-CEILING = 98.0  # a higher accuracy leaves so few errors that every interval is too narrow
+CEILING = 98.0  # a higher accuracy leaves so few errors that an interval is too narrow, if there is one
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,12 @@ class Verdict:
         """Return the share of skill that the classifier in focus loses, in percent; 0 if there is none."""
         row = None if self.focus is None else self.loss.skill.row(self.focus)
         return 0.0 if row is None else row.intervals[self.metric][self.interval_name].mean
+
+    @property
+    def refused(self) -> str | None:
+        """Return why no loss has an interval; None if one has."""
+        reasons = [row.intervals[self.metric][self.interval_name].refused for row in self.loss.lost.rows]
+        return None if None in reasons else next(iter(reasons), None)
 
     @property
     def most_lost(self) -> float:
