@@ -135,6 +135,14 @@ def test_images_of_which_none_has_a_mask_keep_all_other_tasks(data: Path) -> Non
         run(without, leave_out=True)
 
 
+def test_a_column_of_masks_gives_way_to_a_folder_of_which_none_is_good(data: Path) -> None:
+    draw_masked(data / "pictures", items=4).write(data / "catalog.parquet")
+    (data / "none").mkdir()
+    text = EXPERIMENT.replace("pictures/masks", "none").replace("[features]", "keep_all = true\n[features]", 1)
+    study = run(write_experiment(data, text))
+    assert study.catalog.table["mask"].null_count == 16
+
+
 def test_a_mask_that_changes_is_noticed(data: Path) -> None:
     file = write_experiment(data, EXPERIMENT)
     run(file)

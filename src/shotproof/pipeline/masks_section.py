@@ -84,8 +84,8 @@ def with_all_images(images: Catalog, masked: Catalog | None) -> Catalog:
         masked: those of them that have a good mask; None if there are none
     """
     if masked is None:
-        masks = pa.nulls(len(images), pa.string())
-        return Catalog(images.table.append_column(MASK, masks), images.root, images.record)
+        table = images.table.drop_columns([MASK] if MASK in images.table.column_names else [])
+        return Catalog(table.append_column(MASK, pa.nulls(len(images), pa.string())), images.root, images.record)
     table = images.moved_to(masked.root).table
     rows = pc.index_in(images.item_column, value_set=masked.item_column)
     for name in masked.table.column_names:
