@@ -20,10 +20,11 @@ from shotproof.functional.nuisance import (
     group_means,
     leace_map,
     nuisance_directions,
+    principal_axes,
     projection_map,
     wccn_map,
     with_fixed_signs,
-    within_class_covariance,
+    within_class_axes,
     word_differences,
 )
 
@@ -50,15 +51,30 @@ def test_means_and_deviations_of_groups() -> None:
     np.testing.assert_allclose(group_deviations(VALUES, CLASSES), VALUES - expected[CLASSES])
 
 
+def covariance_within(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The pooled covariance, put together from its axes."""
+    eigenvalues, vectors = within_class_axes(values, classes)
+    covariance: np.ndarray = vectors * eigenvalues @ vectors.T
+    return covariance
+
+
 def test_the_covariance_is_that_of_scikit_learn() -> None:
     biased = LinearDiscriminantAnalysis(solver="lsqr", store_covariance=True).fit(VALUES, CLASSES).covariance_
-    np.testing.assert_allclose(within_class_covariance(VALUES, CLASSES), biased * N / (N - 8), rtol=1e-10)
+    np.testing.assert_allclose(covariance_within(VALUES, CLASSES), biased * N / (N - 8), rtol=1e-9, atol=1e-12)
+
+
+def test_few_rows_have_the_axes_of_their_moments() -> None:
+    rows = RANDOM.normal(size=(5, 40))
+    strengths, axes = principal_axes(rows)
+    assert axes.shape == (40, 5)
+    np.testing.assert_allclose(strengths, np.linalg.eigvalsh(rows.T @ rows)[-5:], rtol=1e-9)
+    np.testing.assert_allclose(axes * strengths @ axes.T, rows.T @ rows, atol=1e-9)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 10])
 def test_wccn_is_the_inverse_root_of_scipy_with_the_same_mean_variance(ridge: float) -> None:
-    covariance = within_class_covariance(VALUES, CLASSES)
-    matrix = as_matrix(wccn_map(covariance, ridge))
+    covariance = covariance_within(VALUES, CLASSES)
+    matrix = as_matrix(wccn_map(*within_class_axes(VALUES, CLASSES), ridge))
     root = np.linalg.inv(scipy.linalg.sqrtm(covariance + ridge * np.trace(covariance) / D * np.eye(D)))
     np.testing.assert_allclose(matrix, root * matrix[0, 0] / root[0, 0], rtol=1e-5, atol=1e-7)
     deviations = group_deviations(VALUES, CLASSES)
@@ -67,11 +83,13 @@ def test_wccn_is_the_inverse_root_of_scipy_with_the_same_mean_variance(ridge: fl
 
 def test_wccn_of_few_items_has_a_small_rank() -> None:
     deviations = RANDOM.normal(size=(5, 40))
-    covariance = deviations.T @ deviations
-    low_rank = wccn_map(covariance, 1)
+    low_rank = wccn_map(*principal_axes(deviations), 1)
     assert low_rank.directions.shape == (40, 5)
-    assert wccn_map(np.eye(6), 1).directions.shape == (6, 0)
-    np.testing.assert_allclose(as_matrix(wccn_map(np.eye(6), 1)), np.eye(6), atol=1e-12)
+    of_all_dimensions = wccn_map(*np.linalg.eigh(deviations.T @ deviations), 1)
+    np.testing.assert_allclose(as_matrix(low_rank), as_matrix(of_all_dimensions), atol=1e-9)
+    of_identity = wccn_map(np.ones(6), np.eye(6), 1)
+    assert of_identity.directions.shape == (6, 0)
+    np.testing.assert_allclose(as_matrix(of_identity), np.eye(6), atol=1e-12)
 
 
 def test_differences_of_contexts_are_means_of_cells() -> None:
@@ -187,7 +205,7 @@ random = np.random.default_rng(0)
 values, classes = random.normal(size=(900, 200)) * np.geomspace(9, 1, 200), random.integers(0, 9, 900)
 differences = context_differences(values, classes, random.integers(0, 4, 900))
 for low_rank in (
-    wccn_map(within_class_covariance(values, classes), 10),
+    wccn_map(*within_class_axes(values, classes), 10),
     projection_map(nuisance_directions([differences], values)[:, :5]),
     leace_map(values, classes, np.eye(4)[random.integers(0, 4, 900)]),
 ):

@@ -8,6 +8,7 @@ from shotproof.comparison.numbers import bounds, level, listed, percent, points
 from shotproof.core.nouns import counted, nouns
 from shotproof.cures.cure import Cure, SupportPoint, TriedRemedy
 from shotproof.cures.effects import AS_IS, Effect
+from shotproof.results.encoder_names import short_encoder_names
 
 MOST_SENTENCES = 5
 CONDITIONS = {
@@ -35,7 +36,7 @@ def condition(axis: str) -> str:
 def _remedy_sentences(cure: Cure) -> Iterator[str]:
     """State what the recommended remedy does, or that none does anything conclusive."""
     row = cure.row(cure.recommended)
-    classifier = f"{cure.method} on {cure.encoder}"
+    classifier = f"{cure.method} on {short_encoder_names([cure.encoder])[cure.encoder]}"
     if row is None:
         axes = list(dict.fromkeys(effect.axis for effect in _baseline_effects(cure)))
         if axes and not any(_is_loss(effect) for effect in _baseline_effects(cure)):
@@ -51,19 +52,17 @@ def _remedy_sentences(cure: Cure) -> Iterator[str]:
         return
     helped = [effect for effect in row.effects if effect.outcome == "helps"]
     parts = [
-        f"from {percent(effect.before.mean)}% to {percent(effect.after.mean)}% {condition(effect.axis)} "
+        f"{percent(effect.after.mean)}% instead of {percent(effect.before.mean)}% {condition(effect.axis)} "
         f"({points(effect.difference.mean)} points {bounds(effect.difference)})"
         for effect in helped
     ]
     compared = "" if row.baseline == AS_IS else f", compared with {row.baseline}"
-    yield (
-        f"{_capitalized(row.title)} lowers what {classifier} loses of its accuracy above chance{compared}: "
-        f"{listed(parts)}."
-    )
+    yield f"With {row.title}, {classifier} loses less of its accuracy above chance{compared}: {listed(parts)}."
+    needs = f" It needs {row.needs}." if row.needs else ""
     yield (
         f"Accuracy on {row.plain} tasks goes from {percent(row.accuracy_before.mean)}% to "
         f"{percent(row.accuracy_after.mean)}% ({points(row.accuracy_difference.mean)} points "
-        f"{bounds(row.accuracy_difference)})."
+        f"{bounds(row.accuracy_difference)}).{needs}"
     )
 
 

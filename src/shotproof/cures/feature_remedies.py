@@ -34,9 +34,10 @@ class WccnRemedy(Remedy):
         """Propose a normalization for each ridge."""
         from shotproof.features.nuisance_transforms import Wccn
 
+        steps = [(before, Wccn(base=base, catalog=material.base_catalog)) for before, base in _bases(material)]
         return [
-            _treatment("wccn", {"ridge": ridge}, before, Wccn(base=base, catalog=material.base_catalog, ridge=ridge))
-            for before, base in _bases(material)
+            _treatment("wccn", {"ridge": ridge}, before, step.varied(ridge=ridge))
+            for before, step in steps
             for ridge in self.ridges
         ]
 
@@ -80,10 +81,11 @@ class NapRemedy(_NuisanceRemedy):
         proposals = []
         for before, base in _bases(material, changed):
             most = base.array.shape[1] - 1
+            step = Nap(base=base, **options)
             for directions in dict.fromkeys(min(count, most) for count in self.directions):
-                step = Nap(base=base, directions=directions, **options)
                 if step.available >= directions:
-                    proposals.append(_treatment("nap", {"by": self.by, "directions": directions}, before, step))
+                    varied = step.varied(directions=directions)
+                    proposals.append(_treatment("nap", {"by": self.by, "directions": directions}, before, varied))
         if not proposals:
             raise InputError(f"the {self.by} within classes differ in too few directions")
         return proposals
@@ -117,6 +119,7 @@ class CenterContextsRemedy(Remedy):
 
     about = "subtract the mean of each item's context"
     family = "features"
+    needs = "the context of each item, supports and queries alike"
 
     def treatments(self, material: Material) -> list[Treatment]:
         """Propose the centering."""

@@ -19,11 +19,10 @@ from shotproof.cures.collect import find_missing_items
 from shotproof.cures.cure import Cure, NotTried, SupportPoint, TriedRemedy
 from shotproof.cures.effects import AS_IS, Measured, Outcome, conclude_effects, effects_of, measure
 from shotproof.cures.remedy import Material, Remedy, Treatment
-from shotproof.cures.stage import Stage, draw_stage
-from shotproof.cures.support_remedies import RANDOM_SUPPORTS, choose_supports
+from shotproof.cures.stage import Stage, draw_stage, plants_contexts
+from shotproof.cures.support_remedies import RANDOM_SUPPORTS
 from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
-from shotproof.tasks.sampler import Axis
 
 TASKS_TO_CHOOSE = 200
 TASKS_TO_CHANGE = 60  # tasks to choose on whose items are changed, which takes long
@@ -245,7 +244,7 @@ def random_supports() -> Treatment:
 
 def _quick(stage: Stage) -> Stage:
     """Return the stage with fewer re-evaluations: choosing supports on each half of the images takes long."""
-    return replace(stage, inputs=stage.inputs.quickly())
+    return stage if stage.inputs.halvings else replace(stage, inputs=stage.inputs.quickly())
 
 
 def _is_choice(treatment: Treatment) -> bool:
@@ -327,56 +326,39 @@ def _support_curves(plan: Plan, measured: Measured, runtime: Runtime) -> Iterato
         measured: evidence on the classifier as it is on the tasks that confirm
         runtime: runtime settings
     """
-    stage, material = _quick(plan.confirming), plan.material
-    shots = {tasks.record.shot for tasks in stage.tasks}
+    shots = {tasks.record.shot for tasks in plan.confirming.tasks}
     shot = shots.pop() if len(shots) == 1 else None
     if shot is None:
         return
     for number in sorted({*SHOTS, shot}):
-        redrawn = (
-            measured if number == shot else _measure(plan, _quick(_with_shots(plan, number, runtime)), [], runtime)
-        )
-        for axis, lost in _losses(redrawn, AS_IS, plan.level):
+        redrawn = measured if number == shot else _measure_redrawn(plan, plan.at_hand, runtime, shot=number)
+        for axis, lost in _losses(redrawn, plan.level):
             yield SupportPoint(axis, number, None, lost)
-    if material.context_column is None:
-        return
-    for count in (count for count in CONTEXTS if 1 < shot >= count):
-        treatment = Treatment(f"supports from {count} contexts", sampler=choose_supports("spread", material, count))
-        spread = _measure(plan, stage, [treatment], runtime)
-        for axis, lost in _losses(spread, treatment.name, plan.level, "contexts"):
+    planting = replace(plan.at_hand, tasks=[tasks for tasks in plan.at_hand.tasks if plants_contexts(tasks)])
+    for count in (count for count in CONTEXTS if planting.tasks and 1 < shot >= count):
+        for axis, lost in _losses(_measure_redrawn(plan, planting, runtime, support_contexts=count), plan.level):
             yield SupportPoint(axis, shot, count, lost)
 
 
-def _with_shots(plan: Plan, shot: int, runtime: Runtime) -> Stage:
-    """Draw the tasks that confirm again with another number of shots."""
-    return draw_stage(
-        plan.at_hand,
+def _measure_redrawn(plan: Plan, at_hand: Inputs, runtime: Runtime, **supports: int) -> Measured | None:
+    """Measure the classifier as it is on the tasks drawn again with other supports; None if there are no such tasks."""
+    features, attributes = plan.material.features, plan.material.attributes
+    stage = draw_stage(
+        at_hand,
         plan.parts.catalog,
         CONFIRM,
-        features=plan.material.features,
-        attributes=plan.material.attributes,
-        shot=shot,
+        features=features,
+        attributes=attributes,
         runtime=runtime,
+        **supports,
     )
-
-
-def _measure(plan: Plan, stage: Stage, treatments: Sequence[Treatment], runtime: Runtime) -> Measured | None:
-    """Measure treatments on a stage; None if it has no tasks, or too few items to choose supports from."""
-    features, method = plan.material.features, plan.material.method
     if not stage.tasks:
         return None
-    try:
-        return measure(stage, treatments, features, method, with_halves=True, runtime=runtime)
-    except InputError:
-        return None
+    return measure(_quick(stage), [], features, plan.material.method, with_halves=True, runtime=runtime)
 
 
-def _losses(
-    measured: Measured | None, arm: str, level: float, only: Axis | None = None
-) -> Iterator[tuple[str, Interval]]:
-    """Yield the share of the skill that is lost on each task set, or on those of one axis."""
-    if measured is None:
-        return
-    for label, contrast in measured.contrasts.items():
-        if only in (None, measured.evidence.replicates[contrast.stressed].origin.axis):
-            yield label, measured.interval(measured.skill_lost(arm, label, level), level)
+def _losses(measured: Measured | None, level: float) -> Iterator[tuple[str, Interval]]:
+    """Yield the share of the skill that the classifier as it is loses on each task set."""
+    for axis in {} if measured is None else measured.contrasts:
+        assert measured is not None
+        yield axis, measured.interval(measured.skill_lost(AS_IS, axis, level), level)

@@ -118,6 +118,7 @@ def draw_stage(
     tasks: int | None = None,
     changed_tasks: int | None = None,
     shot: int | None = None,
+    support_contexts: int | None = None,
     runtime: Runtime | None = None,
 ) -> Stage:
     """Draw the task sets at hand again from one part of the classes, with their placebos.
@@ -134,9 +135,11 @@ def draw_stage(
         changed_tasks: number of tasks of sets of changed items, of which only those of the tasks are needed; None is as
             many as of others, and all items that tasks may have are needed
         shot: number of supports of each class; None is that of the set at hand
+        support_contexts: number of contexts that the supports of each class are from, for sets that plant contexts;
+            None is that of the set at hand
         runtime: runtime for drawing
     """
-    draw = _Redrawing(at_hand, catalog, part, attributes, tasks, changed_tasks, shot, runtime)
+    draw = _Redrawing(at_hand, catalog, part, attributes, tasks, changed_tasks, shot, support_contexts, runtime)
     drawn: dict[str, TaskSet] = {}
     left_out: dict[str, str] = {}
     originals = [task_set for task_set in at_hand.tasks if task_set.record.sampler_name != PLACEBO]
@@ -158,6 +161,14 @@ def draw_stage(
         keeper=None,
     )
     return with_placebo_sets(Stage(inputs, left_out), runtime)
+
+
+def plants_contexts(tasks: TaskSet) -> bool:
+    """Return whether tasks plant one or several contexts in the supports of each class."""
+    sampler = tasks.record.sampler
+    if sampler is None or sampler.name not in samplers:
+        return False
+    return "support_contexts" in {option.name for option in samplers.get(sampler.name).options()}
 
 
 def stage_at_hand(at_hand: Inputs, originals: Sequence[TaskSet], runtime: Runtime | None) -> Stage:
@@ -196,6 +207,7 @@ class _Redrawing:
     tasks: int | None
     changed_tasks: int | None
     shot: int | None
+    support_contexts: int | None
     runtime: Runtime | None
 
     def draw(self, task_set: TaskSet, drawn: Mapping[str, TaskSet]) -> TaskSet:
@@ -213,6 +225,9 @@ class _Redrawing:
             if like is None:
                 raise InsufficientData(f"the {record.sources['like'].name} tasks that they are matched to are missing")
         sampler, tasks = drawing.sampler, self.tasks or len(task_set)
+        if self.support_contexts is not None and record.sampler is not None:
+            options = {**record.sampler.options, "support_contexts": self.support_contexts}
+            sampler = samplers.make({"name": record.sampler.name, **options})
         if isinstance(sampler, Changed) and self.changed_tasks is not None:
             sampler, tasks = replace(sampler, most_items=1), self.changed_tasks
         sizes: dict[str, Any] = {

@@ -13,13 +13,16 @@ from shotproof.core.spelling import write_call
 from shotproof.cures.remedy import Material, Remedy, Treatment
 
 RANDOM_SUPPORTS = "random supports"
+EASY_CANDIDATES = 8  # a quarter of the sampler's own: they are scored again on each half of the images
 
 
-def choose_supports(choose: str, material: Material, cues: int = 0) -> str:
+def choose_supports(choose: str, material: Material) -> str:
     """Spell the sampler that chooses supports from all labeled items of a class."""
     options: dict[str, object] = {"choose": choose}
     if choose == "spread" and material.context_column is not None:
-        options |= {"context_column": material.context_column} | ({"cues": cues} if cues else {})
+        options["context_column"] = material.context_column
+    if choose == "easy":
+        options["candidates"] = EASY_CANDIDATES
     return write_call("chosen", options)
 
 

@@ -40,7 +40,7 @@ from shotproof.functional.nuisance import (
     nuisance_directions,
     projection_map,
     wccn_map,
-    within_class_covariance,
+    within_class_axes,
     word_differences,
 )
 
@@ -133,6 +133,13 @@ class ClassMap(OnClasses, MapTransform):
         )
         return FittedMap.of(low_rank, record)
 
+    def varied(self, **options: Any) -> Self:
+        """Return the step with other options, fitted by what was computed of the same base set."""
+        varied = copy.copy(self)
+        vars(varied).update(options)
+        vars(varied).pop("map", None)
+        return varied
+
     @abstractmethod
     def fit(self) -> LowRankMap:
         """Fit the map in float64."""
@@ -159,10 +166,15 @@ class Wccn(ClassMap):
 
     def fit(self) -> LowRankMap:
         """Compute the map from the pooled covariance."""
-        covariance = within_class_covariance(self.base_classes.values, self.base_classes.classes)
-        if not np.trace(covariance) > 0:
+        eigenvalues, vectors = self._axes
+        if not eigenvalues.sum() > 0:
             raise InputError("the items of the base set do not differ within classes")
-        return wccn_map(covariance, self.ridge)
+        return wccn_map(eigenvalues, vectors, self.ridge)
+
+    @cached_property
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenvalues and eigenvectors of the pooled covariance."""
+        return within_class_axes(self.base_classes.values, self.base_classes.classes)
 
 
 @dataclass(frozen=True)

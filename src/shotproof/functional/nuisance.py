@@ -47,15 +47,25 @@ def group_deviations(values: FloatArray, groups: IntArray) -> FloatArray:
     return deviations
 
 
-def within_class_covariance(values: FloatArray, classes: IntArray) -> FloatArray:
-    """Compute the pooled covariance within classes, [d, d], of rows [n, d]; classes: [n].
+def principal_axes(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Decompose the moments R'R of rows [n, d] into eigenvalues [k], ascending, and eigenvectors [d, k].
+
+    k is the smaller of n and d: with fewer rows than dimensions, the other eigenvalues are 0.
+    """
+    if len(rows) >= rows.shape[1]:
+        strengths, vectors = np.linalg.eigh(rows.T @ rows)
+        return strengths.clip(min=0), vectors
+    _, sizes, axes = np.linalg.svd(rows, full_matrices=False)
+    return np.square(sizes[::-1]), axes[::-1].T
+
+
+def within_class_axes(values: FloatArray, classes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Decompose the pooled covariance within classes of rows [n, d], as `principal_axes` does; classes: [n].
 
     The sum of squares is divided by the number of rows minus that of classes.
     """
-    deviations = group_deviations(values, classes)
-    degrees = max(1, len(values) - len(np.unique(classes)))
-    covariance: FloatArray = deviations.T @ deviations / degrees
-    return covariance
+    strengths, vectors = principal_axes(group_deviations(values, classes))
+    return strengths / max(1, len(values) - len(np.unique(classes))), vectors
 
 
 def context_differences(values: FloatArray, classes: IntArray, contexts: IntArray) -> FloatArray:
@@ -102,10 +112,14 @@ def nuisance_directions(differences: Iterable[FloatArray], values: FloatArray) -
     Returns:
         As many directions as the rows span beyond rounding. The first entry of each that is not small is positive.
     """
-    moment = np.zeros((values.shape[1], values.shape[1]))
-    for rows in differences:
-        moment += rows.T @ rows
-    strengths, vectors = np.linalg.eigh(moment)
+    d = values.shape[1]
+    rows, moment = np.empty((0, d)), np.zeros((d, d))
+    is_moment = False
+    for part in differences:
+        rows = np.concatenate([rows, part])
+        if len(rows) > d:  # moments take less memory
+            rows, moment, is_moment = np.empty((0, d)), moment + rows.T @ rows, True
+    strengths, vectors = np.linalg.eigh(moment + rows.T @ rows) if is_moment else principal_axes(rows)
     spanned = strengths > NEGLIGIBLE_MOMENT * (values**2).sum()
     return with_fixed_signs(vectors[:, spanned][:, ::-1])
 
@@ -116,7 +130,7 @@ def projection_map(directions: FloatArray) -> LowRankMap:
     return LowRankMap(np.ones(d), np.zeros(d), directions, -directions)
 
 
-def wccn_map(covariance: FloatArray, ridge: float) -> LowRankMap:
+def wccn_map(eigenvalues: FloatArray, vectors: FloatArray, ridge: float) -> LowRankMap:
     """Compute within-class covariance normalization, x -> c (S + r I)^(-1/2) x.
 
     Eigenvectors whose length changes as that of the others are part of the scale, so that the rank may be small. If it
@@ -124,20 +138,21 @@ def wccn_map(covariance: FloatArray, ridge: float) -> LowRankMap:
     similar eigenvalues, its entries hardly depend on rounding.
 
     Args:
-        covariance: S, the covariance within classes, [d, d], not zero
+        eigenvalues, vectors: of S, the covariance within classes, as `within_class_axes` returns them; not all are 0
         ridge: r, in mean eigenvalues of S, above 0
 
     Returns:
         The map, where c leaves the mean variance within classes as it is.
     """
-    eigenvalues, vectors = np.linalg.eigh(covariance)
-    eigenvalues = eigenvalues.clip(min=0)
-    raised = eigenvalues + ridge * eigenvalues.mean()
-    factors = np.sqrt(eigenvalues.sum() / (eigenvalues / raised).sum() / raised)
-    scale = factors[0]  # of the smallest eigenvalue
+    d = len(vectors)
+    mean_ridge = ridge * eigenvalues.sum() / d
+    raised = eigenvalues + mean_ridge
+    unit = np.sqrt(eigenvalues.sum() / (eigenvalues / raised).sum())
+    factors = unit / np.sqrt(raised)
+    scale = factors[0] if len(eigenvalues) == d else unit / np.sqrt(mean_ridge)  # of the smallest eigenvalue
     others = np.abs(factors - scale) > NEGLIGIBLE_FACTOR * scale
     directions, stretches = with_fixed_signs(vectors[:, others][:, ::-1]), factors[others][::-1] - scale
-    images, d = directions * stretches, len(covariance)
+    images = directions * stretches
     if 2 * len(stretches) > d:
         directions, images = directions @ images.T, np.eye(d)
     return LowRankMap(np.full(d, scale), np.zeros(d), directions, images)
@@ -160,7 +175,8 @@ def leace_map(values: FloatArray, classes: IntArray, concepts: FloatArray) -> Lo
         The map, whose rank is at most z. It is 0 if no concept varies with the rows.
     """
     deviations, concept_deviations = group_deviations(values, classes), group_deviations(concepts, classes)
-    variances, vectors = np.linalg.eigh(deviations.T @ deviations / len(values))
+    strengths, vectors = principal_axes(deviations)
+    variances = strengths / len(values)
     varies = (variances > NEGLIGIBLE_VARIANCE * variances[-1]) & (variances > 0)
     stds, vectors = np.sqrt(variances[varies]), vectors[:, varies]
     # In coordinates along the eigenvectors, W is a division by the standard deviations.
@@ -168,8 +184,8 @@ def leace_map(values: FloatArray, classes: IntArray, concepts: FloatArray) -> Lo
     columns, singular_values, _ = np.linalg.svd(whitened, full_matrices=False)
     largest = singular_values.max(initial=0)
     # A correlation this small is rounding, even if it is the largest.
-    is_told = singular_values > max(NEGLIGIBLE_SINGULAR * largest, NEGLIGIBLE_SINGULAR)
-    columns = with_fixed_signs(columns[:, is_told])
+    is_correlated = singular_values > max(NEGLIGIBLE_SINGULAR * largest, NEGLIGIBLE_SINGULAR)
+    columns = with_fixed_signs(columns[:, is_correlated])
     directions, images = vectors @ (columns / stds[:, None]), -vectors @ (columns * stds[:, None])
     return LowRankMap(np.ones(values.shape[1]), values.mean(0), directions, images)
 
