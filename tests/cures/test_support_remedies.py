@@ -66,8 +66,8 @@ def test_supports_that_are_chosen_are_as_many_others(material: Material, stage: 
 
 
 def test_spread_covers_contexts_or_else_words(material: Material, stage: Stage) -> None:
-    by_contexts = samplers.make(choose_supports("spread", material, 2))
-    assert by_contexts.parameters() == {**by_contexts.parameters(), "context_column": "background", "cues": 2}
+    by_contexts = samplers.make(choose_supports("spread", material))
+    assert by_contexts.parameters() == {**by_contexts.parameters(), "context_column": "background"}
     by_words = choose_supports("spread", replace(material, context_column=None))
     assert samplers.make(by_words).takes == ("like", "attributes")
     assert samplers.make(choose_supports("easy", material)).takes == ("like", "features")

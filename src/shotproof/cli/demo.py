@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shotproof.analysis.inputs import Inputs
     from shotproof.catalog.catalog import Catalog
     from shotproof.comparison.comparison import Comparison
+    from shotproof.cures.cure import Cure
 
 _DEMOS = Path(__file__).with_name("demos")
 _EXPERIMENT, _SOUND_EXPERIMENT, _TRAINED_EXPERIMENT = (
@@ -195,6 +196,7 @@ def _run_scenes(output: Path, verbose: bool) -> None:
     import pyarrow as pa
 
     from shotproof.catalog.catalog import Catalog
+    from shotproof.cures.cure import Cure
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run
     from shotproof.worlds.scenes import ScenesWorld
@@ -214,6 +216,7 @@ def _run_scenes(output: Path, verbose: bool) -> None:
             _train(catalog, output / f"{name}.model", _SCENES_TRAINING)
     study = run(output / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     _print_summary(study.compare(), study.inputs)
+    _print_cure(Cure.read(output))
     experiment = output / "experiment.toml"
     say(
         "",
@@ -261,3 +264,13 @@ def _print_summary(comparison: Comparison, inputs: Inputs) -> None:
     meaning = meanings(comparison.medium)[verdict.interval_name].removesuffix(".")
     meaning = meaning[0].lower() + meaning[1:]
     say(f"Brackets: {level(comparison.level)} {verdict.interval_name} interval ({meaning}).")
+
+
+def _print_cure(cure: Cure) -> None:
+    """Print what helps the network that relies on the background, and how to apply it."""
+    from shotproof.cures.cure_sentences import apply_lines
+
+    *findings, _ = cure.sentences()  # the last one is what they are based on
+    say("", "What helps?", *(f"- {sentence}" for sentence in findings))
+    if best := cure.row(cure.recommended):
+        say("  To apply it:", f"    {apply_lines(cure, best)[0]}")

@@ -34,7 +34,7 @@ class TriedRemedy:
     accuracy_conclusion: whether the accuracy is conclusively higher (+) or lower (-)
     score: mean share of skill lost on the classes to choose on, in percent; None without such tasks or at chance
     apply: how to apply it, in lines
-    needs: what must be known of each item when the classifier is used; empty if nothing
+    needs: what it takes beyond the supports and queries themselves; empty if nothing
     """
 
     remedy: str

@@ -254,13 +254,21 @@ class Effect:
     trainings: tuple[float, ...] = ()
 
 
-def effects_of(measured: Measured, arm: str, baseline: str, level: float) -> list[Effect]:
-    """Estimate the effect of an arm on each axis; undecided, since conclusions are corrected for all remedies."""
+def effects_of(measured: Measured, arm: str, baseline: str, level: float, conclusions: int = 1) -> list[Effect]:
+    """Estimate the effect of an arm on each axis; undecided, since conclusions are corrected for all remedies.
+
+    Args:
+        measured: evidence on the arms
+        arm, baseline: names of the treatments
+        level: confidence level
+        conclusions: number of conclusions that are corrected together, which the number of further tasks allows for
+    """
     effects = []
     for axis in measured.contrasts:
         before, after = (measured.skill_lost(name, axis, level) for name in (baseline, arm))
         difference = measured.interval(after.minus(before), level)
-        further = needed(difference, measured.tasks(axis))
+        corrected = measured.interval(after.minus(before), 1 - (1 - level) / conclusions)
+        further = needed(corrected, measured.tasks(axis))
         trainings = [lost.minus(before) for lost in measured.skill_lost_by_arm(arm, axis, level)]
         has_several = len(trainings) > 1 and not difference.refused
         effects.append(

@@ -70,7 +70,7 @@ class NapRemedy(_NuisanceRemedy):
     example = "nap(by='words')"
     family = "features"
 
-    directions: tuple[int, ...] = option((5, 10, 20, 40), "numbers of directions to try", least=1)
+    directions: tuple[int, ...] = option((5, 10, 15, 20, 30, 40), "numbers of directions to try", least=1)
 
     def treatments(self, material: Material) -> list[Treatment]:
         """Propose a projection for each number of directions."""

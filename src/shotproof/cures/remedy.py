@@ -111,7 +111,7 @@ class Remedy(Component, ABC):
     """Remedy for a loss: a record of options. It proposes one or more treatments, of which the data chooses one.
 
     family: what it treats
-    needs: what must be known of each item when the classifier is used; empty if nothing
+    needs: what it takes beyond the supports and queries themselves; empty if nothing
     """
 
     kind: ClassVar[str] = "remedy"

@@ -258,6 +258,7 @@ def _rows(
 ) -> list[TriedRemedy]:
     """Estimate and conclude the effects of all treatments, corrected for the number of treatments and axes."""
     rows = []
+    conclusions = sum(len(measured_by_treatment[treatment.name].contrasts) for _, treatment, _, _ in chosen)
     for remedy, treatment, settings, score in chosen:
         measured = measured_by_treatment[treatment.name]
         baseline = RANDOM_SUPPORTS if _is_choice(treatment) else AS_IS
@@ -273,7 +274,7 @@ def _rows(
                 accuracy_before=measured.interval(before, plan.level),
                 accuracy_after=measured.interval(after, plan.level),
                 accuracy_difference=measured.interval(after.minus(before), plan.level),
-                effects=tuple(effects_of(measured, treatment.name, baseline, plan.level)),
+                effects=tuple(effects_of(measured, treatment.name, baseline, plan.level, conclusions)),
                 score=score,
                 apply=treatment.apply,
                 needs=remedy.needs,
@@ -310,7 +311,7 @@ def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
 
 
 def _order(row: TriedRemedy) -> tuple[bool, float, float]:
-    """Order remedies: those that need nothing to be known, then by their loss where they were chosen.
+    """Order remedies: those that need nothing further, then by their loss where they were chosen.
 
     Those without such a loss come last, by the loss that they lower most.
     """

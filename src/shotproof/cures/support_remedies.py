@@ -33,6 +33,7 @@ class SupportsRemedy(Remedy):
     about = "which items of a class to take as supports"
     example = "supports(choose='spread')"
     family = "supports"
+    needs = "more labeled items of each class than shots, to choose from"
 
     choose: Literal["spread", "typical", "easy"] = option(
         help="spread: cover contexts or words evenly; typical: near the mean of the class; easy: the set that "

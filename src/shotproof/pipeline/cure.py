@@ -91,7 +91,9 @@ def cure_inputs(
     all_items = gathering.all_items(catalog)
     features = gathering.with_items(features, all_items)
     all_items = all_items.filter(pc.is_in(all_items.item_column, value_set=features.table.column("item")))
-    parts = part_classes(all_items, design.split if len(all_items.splits) > 1 else None, design.way or 5, section.seed)
+    # A run of one split of its data does not name it.
+    split = design.split or (catalog.splits[0] if len(catalog.splits) == 1 else None)
+    parts = part_classes(all_items, split if len(all_items.splits) > 1 else None, design.way or 5, section.seed)
     log(f"classes: {parts.describe()}")
     attributes = gathering.attributes(originals, parts.catalog)
     context_column = _context_column(originals, parts.catalog)
@@ -180,12 +182,12 @@ class _Gathering:
             return catalog
         if self.encoder is None:
             return catalog
-        everything = read_catalog(replace(self.experiment, only_split=None, at_hand=Inputs()))
+        everything = read_catalog(replace(self.experiment, only_split=None, at_hand=Inputs())).moved_to(catalog.root)
         others = everything.table.filter(pc.invert(pc.is_in(everything.item_column, value_set=catalog.item_column)))
         if not len(others):
             return catalog
         table = pa.concat_tables([catalog.table, others], promote_options="default")
-        return Catalog(table, catalog.root if catalog.root == everything.root else everything.root, catalog.record)
+        return Catalog(table, catalog.root, catalog.record)
 
     def with_items(self, features: Features, catalog: Catalog) -> Features:
         """Add the features of items that they lack, if the encoder is known."""

@@ -34,7 +34,7 @@ from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.runtime.runtime import runtime as make_runtime
-from shotproof.core.storage.files import is_folder
+from shotproof.core.storage.files import is_folder, path_exists
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_user
 from shotproof.cures.cure import CURE_FILE, Cure
@@ -44,7 +44,7 @@ from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import error_location
-from shotproof.pipeline.cure import cure_inputs, experiment_of, read_cure, write_cure
+from shotproof.pipeline.cure import CURE_FOLDER, cure_inputs, experiment_of, read_cure, write_cure
 from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.draw_entries import Draw, changed_draws, with_reference
 from shotproof.pipeline.experiment import Experiment
@@ -532,6 +532,8 @@ class Study:
         if self.steps.folder is None:
             write(folder / CURE_FILE)
         else:
+            if not (path_exists(folder / CURE_PAGE) and path_exists(folder / CURE_FOLDER)):
+                (folder / CURE_FILE).unlink(missing_ok=True)  # what it names is gone, so it is not up to date
             inputs = self.inputs
             objects = (*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features, *inputs.attributes)
             self.steps.write_file(CURE_FILE, objects, plain(section, complete=True), write)
