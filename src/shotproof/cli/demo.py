@@ -273,4 +273,4 @@ def _print_cure(cure: Cure) -> None:
     *findings, _ = cure.sentences()  # the last one is what they are based on
     say("", "What helps?", *(f"- {sentence}" for sentence in findings))
     if best := cure.row(cure.recommended):
-        say("  To apply it:", f"    {apply_lines(cure, best)[0]}")
+        say(f"  To apply {best.treatment}:", f"    {apply_lines(cure, best)[0]}")

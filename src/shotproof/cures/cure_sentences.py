@@ -95,7 +95,7 @@ def _support_sentences(cure: Cure) -> Iterator[str]:
         first, last = curve[0], min(curve, key=lambda point: point.lost.mean)
         if last.lost.high < first.lost.low:
             yield (
-                f"{_capitalized(_supports(last))} instead of {_supports(first)} lower the share that is lost "
+                f"{_supports(last)} instead of {first.contexts or first.shots} lower the share that is lost "
                 f"{condition(axis)} from {percent(first.lost.mean)}% {bounds(first.lost)} to "
                 f"{percent(last.lost.mean)}% {bounds(last.lost)}."
             )
@@ -105,7 +105,7 @@ def _support_sentences(cure: Cure) -> Iterator[str]:
 def _supports(point: SupportPoint) -> str:
     if point.contexts is None:
         return counted(point.shots, "support")
-    return f"supports from {counted(point.contexts, 'context')}"
+    return f"Supports from {counted(point.contexts, 'context')}"
 
 
 def _collect_sentences(cure: Cure) -> Iterator[str]:
@@ -153,7 +153,3 @@ def apply_lines(cure: Cure, row: TriedRemedy) -> list[str]:
         f"features = sp.transform(features, [{listed_steps}])",
         f"transforms = [{listed_steps}]  # [features] of an experiment file",
     ]
-
-
-def _capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
