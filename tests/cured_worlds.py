@@ -11,7 +11,7 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.cures.class_parts import ClassParts, part_classes
-from shotproof.cures.remedy import Material, remedies
+from shotproof.cures.remedy import RemedyData, remedies
 from shotproof.cures.search import Plan
 from shotproof.cures.stage import stage_at_hand
 from shotproof.evaluation.evaluate import evaluate
@@ -44,15 +44,15 @@ class CuredWorld:
         return part_classes(self.catalog, "test", WAY)
 
     @property
-    def material(self) -> Material:
+    def data(self) -> RemedyData:
         """What remedies are fitted on."""
-        return Material(self.parts.catalog, self.features, make_method(METHOD), attributes=self.attributes)
+        return RemedyData(self.parts.catalog, self.features, make_method(METHOD), attributes=self.attributes)
 
     def plan(self, *spellings: str, tasks: int = 20, **changes: Any) -> Plan:
-        """A plan that tries these remedies, on material with these changes."""
+        """A plan that tries these remedies, on data with these changes."""
         return Plan(
             at_hand=self.inputs,
-            material=replace(self.material, **changes),
+            data=replace(self.data, **changes),
             parts=self.parts,
             confirming=stage_at_hand(self.inputs, self.tasks, None),
             remedies=[remedies.make(spelling) for spelling in spellings],

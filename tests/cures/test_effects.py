@@ -38,8 +38,8 @@ def stage(world: CuredWorld) -> Stage:
 
 @pytest.fixture(scope="module")
 def treatment(world: CuredWorld) -> Treatment:
-    base = world.material.base()
-    step = Nap(base=base, catalog=world.material.base_catalog, by="words", attributes=world.attributes, directions=10)
+    base = world.data.base()
+    step = Nap(base=base, catalog=world.data.base_catalog, by="words", attributes=world.attributes, directions=10)
     return Treatment("projected", steps=(step,))
 
 

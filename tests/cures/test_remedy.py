@@ -14,9 +14,9 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT
-from shotproof.cures.remedy import DEFAULT_REMEDIES, Material, Remedy, Treatment, has_items, remedies, select_items
+from shotproof.cures.remedy import DEFAULT_REMEDIES, Remedy, RemedyData, Treatment, has_items, remedies, select_items
 from shotproof.features.features import Features
-from tests.cures.full_material import full_material
+from tests.cures.remedy_data import remedy_data
 from tests.hash_seeds import run_with_another_hash_seed
 
 # Remedies of features that are at hand; those that train features need a model.
@@ -53,10 +53,8 @@ def treated_digests(treatments: Sequence[Treatment], features: Features) -> list
 
 
 def every_digest() -> dict[str, list[tuple[str, ...]]]:
-    material = full_material()
-    return {
-        spelling: treated_digests(remedies.make(spelling).treatments(material), material.features) for spelling in EVERY
-    }
+    data = remedy_data()
+    return {spelling: treated_digests(remedies.make(spelling).treatments(data), data.features) for spelling in EVERY}
 
 
 def test_the_default_remedies_leave_none_out_that_is_quick() -> None:
@@ -65,7 +63,7 @@ def test_the_default_remedies_leave_none_out_that_is_quick() -> None:
 
 @every_remedy
 def test_it_proposes_treatments_with_names_and_a_way_to_apply_each(spelling: str) -> None:
-    treatments = remedies.make(spelling).treatments(full_material())
+    treatments = remedies.make(spelling).treatments(remedy_data())
     names = [treatment.name for treatment in treatments]
     assert names
     assert len(set(names)) == len(names)
@@ -79,10 +77,10 @@ def test_treatments_are_the_same_twice_and_in_any_order_of_sets() -> None:
     assert run_with_another_hash_seed(program).strip() == str(digests)
 
 
-def shuffled_outside(material: Material) -> Material:
-    """The material with other features, words and labels of all items but those to fit on."""
+def shuffled_outside(data: RemedyData) -> RemedyData:
+    """The data with other features, words and labels of all items but those to fit on."""
     random = np.random.default_rng(5)
-    catalog = material.catalog
+    catalog = data.catalog
     others = [item for part in (CHOOSE, CONFIRM) for item in catalog.in_split(part).items]
     is_other = np.isin(catalog.items, others)
 
@@ -97,25 +95,25 @@ def shuffled_outside(material: Material) -> Material:
     labels = np.array(table.column("label").to_pylist(), object)
     labels[is_other] = random.permutation(labels[is_other])
     table = table.set_column(table.column_names.index("label"), "label", pa.array(labels, pa.string()))
-    assert material.attributes is not None
-    assert material.changed is not None
-    words = {item: list(held or ()) for item, held in material.attributes.to_words().items()}
+    assert data.attributes is not None
+    assert data.changed is not None
+    words = {item: list(held or ()) for item, held in data.attributes.to_words().items()}
     words |= {item: [f"word{random.integers(3)}"] for item in others}
     return replace(
-        material,
+        data,
         catalog=Catalog(table, catalog.root, catalog.record),
-        features=noisy(material.features),
+        features=noisy(data.features),
         attributes=Attributes.from_words(words),
-        changed=noisy(material.changed),
+        changed=noisy(data.changed),
     )
 
 
 @every_remedy
 def test_it_is_fitted_on_the_classes_to_fit_on_alone(spelling: str) -> None:
-    material, remedy = full_material(), remedies.make(spelling)
+    data, remedy = remedy_data(), remedies.make(spelling)
     before, after = (
-        [(treatment.name, sp.transform(material.features, treatment.steps).array) for treatment in treatments]
-        for treatments in (remedy.treatments(material), remedy.treatments(shuffled_outside(material)))
+        [(treatment.name, sp.transform(data.features, treatment.steps).array) for treatment in treatments]
+        for treatments in (remedy.treatments(data), remedy.treatments(shuffled_outside(data)))
     )
     assert [name for name, _ in after] == [name for name, _ in before]
     for (_, values), (_, same_values) in zip(before, after, strict=True):
@@ -124,8 +122,8 @@ def test_it_is_fitted_on_the_classes_to_fit_on_alone(spelling: str) -> None:
 
 @every_remedy
 def test_it_asks_for_what_would_allow_it(spelling: str) -> None:
-    material = full_material()
-    bare = Material(material.catalog, material.features, material.method)
+    data = remedy_data()
+    bare = RemedyData(data.catalog, data.features, data.method)
     remedy = remedies.make(spelling)
     if spelling not in NEEDS:
         assert remedy.treatments(bare)
@@ -158,7 +156,7 @@ def test_a_remedy_can_be_registered() -> None:
         about = "half of each feature"
         family = "features"
 
-        def treatments(self, material: Material) -> list[Treatment]:
+        def treatments(self, data: RemedyData) -> list[Treatment]:
             return [Treatment("halved", steps=("power(power=0.5)",))]
 
     remedies.register("halved", Halved)
@@ -171,12 +169,12 @@ def test_a_remedy_can_be_registered() -> None:
 
 
 def test_the_base_has_the_items_to_fit_on_with_earlier_steps() -> None:
-    material = full_material()
-    items = material.catalog.in_split(FIT).items
-    base = material.base(("l2",))
+    data = remedy_data()
+    items = data.catalog.in_split(FIT).items
+    base = data.base(("l2",))
     assert base.table.column("item").to_pylist() == items
-    rows = material.features.rows_of(material.base_catalog.item_column)
-    values = material.features.array[rows].astype(np.float64)
+    rows = data.features.rows_of(data.base_catalog.item_column)
+    values = data.features.array[rows].astype(np.float64)
     np.testing.assert_allclose(base.array, values / np.linalg.norm(values, axis=1, keepdims=True), rtol=1e-6)
     assert list(map(str, base.record.transforms)) == ["l2"]
 

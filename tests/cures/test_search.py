@@ -60,12 +60,12 @@ def cured() -> Cure:
 
 def share_lost(plan: Plan, features: Features) -> tuple[float, bool]:
     """The share of skill lost on the classes to choose on, and whether the accuracy is conclusively lower."""
-    material = plan.material
-    stage = draw_stage(plan.at_hand, plan.parts.catalog, CHOOSE, attributes=material.attributes, tasks=plan.tasks)
+    data = plan.data
+    stage = draw_stage(plan.at_hand, plan.parts.catalog, CHOOSE, attributes=data.attributes, tasks=plan.tasks)
     random, stressed, placebo = stage.tasks
     accuracy = accuracy_by_task(random, features)
     lost, *_ = contributions(accuracy, *(accuracy_by_task(tasks, features) for tasks in (stressed, placebo)))
-    difference = accuracy - accuracy_by_task(random, material.features)
+    difference = accuracy - accuracy_by_task(random, data.features)
     test = stats.ttest_1samp(difference, 0)
     return lost, bool(difference.any()) and test.pvalue < 1 - plan.level and difference.mean() < 0
 
@@ -75,10 +75,9 @@ def test_the_setting_that_loses_least_is_chosen(spelling: str) -> None:
     plan = world_of(STRONG).plan(spelling)
     row = cured().row(spelling)
     assert row is not None
-    treatments = plan.remedies[0].treatments(plan.material)
+    treatments = plan.remedies[0].treatments(plan.data)
     by_name = {
-        treatment.name: share_lost(plan, sp.transform(plan.material.features, treatment.steps))
-        for treatment in treatments
+        treatment.name: share_lost(plan, sp.transform(plan.data.features, treatment.steps)) for treatment in treatments
     }
     best = min(by_name, key=lambda name: (by_name[name][1], by_name[name][0]))
     assert row.treatment == best
@@ -198,7 +197,7 @@ def test_what_has_no_conclusive_effect_is_not_recommended() -> None:
     # Chosen supports are compared with random ones of the same number.
     random, *_ = plan.confirming.tasks
     drawn = sp.sample(plan.at_hand.catalogs[0], "chosen", like=random, split="test")
-    expected = accuracy_by_task(drawn, plan.material.features).mean()
+    expected = accuracy_by_task(drawn, plan.data.features).mean()
     assert cure.tried[1].accuracy_before.mean == pytest.approx(expected)
 
 
@@ -224,6 +223,6 @@ def test_tasks_that_the_classes_to_choose_on_cannot_give_are_noted() -> None:
     plan = with_tasks(world, list(draw_tasks(world.catalog, attributes, 40)), attributes).plan("nap(by='words')")
     cure = find_cure(plan)
     (row,) = cure.tried
-    assert row.treatment == plan.remedies[0].treatments(plan.material)[0].name  # the first
+    assert row.treatment == plan.remedies[0].treatments(plan.data)[0].name  # the first
     assert row.score is None
     assert any("fewstab tasks did not take part in choosing" in note for note in cure.notes)

@@ -22,7 +22,7 @@ from shotproof.results.origin import PLACEBO
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from tests.cured_worlds import QUERY, SHOT, WAY, CuredWorld, cured_world
-from tests.cures.full_material import CHANGE
+from tests.cures.remedy_data import CHANGE
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from shotproof.catalog.changed_catalog import with_changes
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, part_classes
 from shotproof.cures.effects import AS_IS, effects_of, measure
-from shotproof.cures.remedy import Material, Remedy, Treatment, remedies
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment, remedies
 from shotproof.cures.search import find_cure
 from shotproof.cures.training_remedy import TrainingRemedy
 from shotproof.features.encoder import encode
@@ -57,13 +57,13 @@ def write_model(catalog: Catalog, objective: str = "protonet") -> Path:
 
 
 @pytest.fixture
-def material(catalog: Catalog) -> Material:
+def data(catalog: Catalog) -> RemedyData:
     """Pictures with words and contexts, and blurred copies of those to fit on and of one of each other part."""
     encoder = ModelEncoder(write_model(catalog))
     parts = part_classes(catalog, "test", SHAPE.way).catalog
     fit = parts.in_split(FIT)
     others = pa.array([parts.in_split(part).items[0] for part in (CHOOSE, CONFIRM)])
-    return Material(
+    return RemedyData(
         catalog=parts,
         features=encode(with_changes(catalog, [(others, pa.repeat("blur", 2))]), encoder),
         method=make_method(METHOD),
@@ -75,8 +75,8 @@ def material(catalog: Catalog) -> Material:
     )
 
 
-def trained(material: Material, on: str) -> list[Treatment]:
-    return remedies.make(f"train(on='{on}', {SMALL})").treatments(material)
+def trained(data: RemedyData, on: str) -> list[Treatment]:
+    return remedies.make(f"train(on='{on}', {SMALL})").treatments(data)
 
 
 def model_of_treatment(treatment: Treatment) -> Model:
@@ -92,99 +92,99 @@ def model_of_treatment(treatment: Treatment) -> Model:
         ("changes", ["random"]),
     ],
 )
-def test_models_are_trained_on_tasks_of_the_classes_to_fit_on(on: str, samplers: list[str], material: Material) -> None:
-    treatments = trained(material, on)
+def test_models_are_trained_on_tasks_of_the_classes_to_fit_on(on: str, samplers: list[str], data: RemedyData) -> None:
+    treatments = trained(data, on)
     assert len({treatment.name for treatment in treatments}) == len(samplers)
-    assert material.encoder is not None
-    start = ModelEncoder(write_model(material.catalog)).model
+    assert data.encoder is not None
+    start = ModelEncoder(write_model(data.catalog)).model
     for treatment, sampler in zip(treatments, samplers, strict=True):
         record = model_of_treatment(treatment).record
         assert record.source("model") == start.digest
-        assert record.classes == tuple(sorted(set(material.base_catalog.table.column("label").to_pylist())))
+        assert record.classes == tuple(sorted(set(data.base_catalog.table.column("label").to_pylist())))
         assert record.settings["train_sampler"].startswith(sampler)
         assert [record.settings[name] for name in ("way", "shot", "query", "epochs")] == [3, 2, 2, 1]
 
 
-def test_each_training_has_its_seed_and_encodes_all_items_and_their_changed_versions(material: Material) -> None:
-    (treatment,) = trained(material, "contexts")
+def test_each_training_has_its_seed_and_encodes_all_items_and_their_changed_versions(data: RemedyData) -> None:
+    (treatment,) = trained(data, "contexts")
     assert treatment.features is not None
     every = (treatment.features, *treatment.replicas)
     assert len({features.digest for features in every}) == 3
     assert len({features.name for features in every}) == 3
     for features in every:
         assert sorted(features.table.column("item").to_pylist()) == sorted(
-            material.features.table.column("item").to_pylist()
+            data.features.table.column("item").to_pylist()
         )
     # The model that is kept is the one of the first seed.
-    file = material.catalog.root / "kept.model"
+    file = data.catalog.root / "kept.model"
     model_of_treatment(treatment).write(file)
-    again = encode(material.catalog, ModelEncoder(file))
+    again = encode(data.catalog, ModelEncoder(file))
     rows = treatment.features.rows_of(again.table.column("item"))
     np.testing.assert_array_equal(again.array, treatment.features.array[rows])
     assert treatment.apply[-1] == "--encoder model:trained.model"
 
 
-def test_changed_items_are_trained_on(material: Material) -> None:
-    fit = material.base_catalog
-    some = replace(material, changed=encode(with_changes(fit, [(fit.item_column[:3], pa.repeat("blur", 3))]), "pixels"))
-    digests = [model_of_treatment(trained(each, "changes")[0]).digest for each in (material, some)]
+def test_changed_items_are_trained_on(data: RemedyData) -> None:
+    fit = data.base_catalog
+    some = replace(data, changed=encode(with_changes(fit, [(fit.item_column[:3], pa.repeat("blur", 3))]), "pixels"))
+    digests = [model_of_treatment(trained(each, "changes")[0]).digest for each in (data, some)]
     assert digests[0] != digests[1]
 
 
 @pytest.mark.parametrize("on", ["stress", "contexts", "changes"])
-def test_training_depends_on_the_classes_to_fit_on_alone_and_on_the_seed(on: str, material: Material) -> None:
-    table, split = material.catalog.table, np.array(material.catalog.table.column("split").to_pylist())
+def test_training_depends_on_the_classes_to_fit_on_alone_and_on_the_seed(on: str, data: RemedyData) -> None:
+    table, split = data.catalog.table, np.array(data.catalog.table.column("split").to_pylist())
     labels = np.array(table.column("label").to_pylist(), object)
     labels[split != FIT] = np.random.default_rng(0).permutation(labels[split != FIT])
     table = table.set_column(table.column_names.index("label"), "label", pa.array(labels, pa.string()))
-    shuffled = replace(material, catalog=Catalog(table, material.catalog.root, material.catalog.record))
+    shuffled = replace(data, catalog=Catalog(table, data.catalog.root, data.catalog.record))
     before, after, other = (
         [model_of_treatment(treatment).digest for treatment in trained(each, on)]
-        for each in (material, shuffled, replace(material, seed=1))
+        for each in (data, shuffled, replace(data, seed=1))
     )
     assert after == before
     assert not set(other) & set(before)
 
 
-def test_a_model_that_classifies_continues_with_tasks(material: Material) -> None:
-    encoder = ModelEncoder(write_model(material.catalog, "baseline"))
-    (treatment,) = trained(replace(material, encoder=encoder), "contexts")
+def test_a_model_that_classifies_continues_with_tasks(data: RemedyData) -> None:
+    encoder = ModelEncoder(write_model(data.catalog, "baseline"))
+    (treatment,) = trained(replace(data, encoder=encoder), "contexts")
     assert model_of_treatment(treatment).objective.name == "meta-baseline"
 
 
-def test_options_of_the_encoder_are_kept(material: Material) -> None:
-    encoder = ModelEncoder(write_model(material.catalog), stage=1)
-    (treatment,) = trained(replace(material, encoder=encoder), "contexts")
+def test_options_of_the_encoder_are_kept(data: RemedyData) -> None:
+    encoder = ModelEncoder(write_model(data.catalog), stage=1)
+    (treatment,) = trained(replace(data, encoder=encoder), "contexts")
     assert treatment.features is not None
-    assert treatment.features.array.shape[1] == encode(material.catalog, encoder).array.shape[1]
+    assert treatment.features.array.shape[1] == encode(data.catalog, encoder).array.shape[1]
     assert treatment.apply[-1] == "--encoder 'model:trained.model(stage=1)'"
 
 
 @pytest.mark.parametrize(
     ("on", "change", "hint"),
     [
-        ("stress", lambda material: replace(material, encoder=None), "shotproof train"),
-        ("stress", lambda material: replace(material, attributes=None, context_column=None), "no attributes"),
-        ("contexts", lambda material: replace(material, context_column=None), "column with the context"),
-        ("changes", lambda material: replace(material, changed=None), "study.change"),
+        ("stress", lambda data: replace(data, encoder=None), "shotproof train"),
+        ("stress", lambda data: replace(data, attributes=None, context_column=None), "no attributes"),
+        ("contexts", lambda data: replace(data, context_column=None), "column with the context"),
+        ("changes", lambda data: replace(data, changed=None), "study.change"),
         (
             "changes",
-            lambda material: replace(material, method=make_method(f"model:{write_model(material.catalog)}")),
+            lambda data: replace(data, method=make_method(f"model:{write_model(data.catalog)}")),
             "--method",
         ),
     ],
 )
 def test_it_asks_for_what_would_allow_it(
-    on: str, change: Callable[[Material], Material], hint: str, material: Material
+    on: str, change: Callable[[RemedyData], RemedyData], hint: str, data: RemedyData
 ) -> None:
     with pytest.raises(InputError) as refused:
-        trained(change(material), on)
+        trained(change(data), on)
     assert hint in str(refused.value)
 
 
-def test_classes_that_cannot_give_such_tasks_are_named_by_the_sampler(material: Material) -> None:
+def test_classes_that_cannot_give_such_tasks_are_named_by_the_sampler(data: RemedyData) -> None:
     with pytest.raises(InsufficientData) as refused:
-        trained(replace(material, shape=TaskShape(3, 20, 20)), "stress")
+        trained(replace(data, shape=TaskShape(3, 20, 20)), "stress")
     assert f"split '{FIT}'" in str(refused.value)
 
 
@@ -215,7 +215,7 @@ class Replaced(Remedy):
     family = "training"
     shares: tuple[float, ...] = ()
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         first, *others = map(dialed, self.shares)
         return [Treatment(f"replaced by {self.shares}", features=first, replicas=tuple(others))]
 
@@ -223,7 +223,7 @@ class Replaced(Remedy):
 def test_the_effect_is_the_mean_over_the_trainings() -> None:
     world = cured_world(0.6)
     stage, level = world.plan().confirming, 0.95
-    (treatment,) = Replaced((0.1, 0.3, 0.5)).treatments(world.material)
+    (treatment,) = Replaced((0.1, 0.3, 0.5)).treatments(world.data)
     measured = measure(stage, [treatment], world.features, make_method(METHOD), with_halves=False)
     (effect,) = effects_of(measured, treatment.name, AS_IS, level)
     alone, accuracies = [], []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment
 from shotproof.learners.method import DEFAULT_METHODS, make_method
 
 
@@ -19,10 +19,10 @@ class HeadRemedy(Remedy):
 
     methods: tuple[str, ...] = option(DEFAULT_METHODS, "heads to try besides those of the run")
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose each other method."""
-        methods = [*material.further_methods, *map(make_method, self.methods)]
-        others = {method.spelling: method for method in methods if method.spelling != material.method.spelling}
+        methods = [*data.further_methods, *map(make_method, self.methods)]
+        others = {method.spelling: method for method in methods if method.spelling != data.method.spelling}
         return [
             Treatment(f"head {spelling}", method=method, apply=(f"--method {spelling}",))
             for spelling, method in others.items()
@@ -36,11 +36,11 @@ class EncoderRemedy(Remedy):
     about = "another encoder of the same run"
     family = "encoders"
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose each other encoder."""
-        if not material.further_features:
+        if not data.further_features:
             raise InputError("the run has no other encoder: add one to [features] encoders")
         return [
             Treatment(f"encoder {features.name}", features=features, apply=(f"--encoder {features.name}",))
-            for features in material.further_features
+            for features in data.further_features
         ]

@@ -10,7 +10,7 @@ import numpy as np
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.cures.cure import ToCollect
 from shotproof.cures.effects import AS_IS, is_judged
-from shotproof.cures.remedy import Material, Treatment
+from shotproof.cures.remedy import RemedyData, Treatment
 from shotproof.cures.stage import Stage
 from shotproof.results.origin import PLACEBO, Origin
 from shotproof.results.results import Results
@@ -20,16 +20,16 @@ FEWEST_TASKS = 5  # tasks with a class and cue, below which its cost is too unce
 MOST = 10
 
 
-def find_missing_items(stage: Stage, material: Material, runtime: Runtime | None = None) -> list[ToCollect]:
+def find_missing_items(stage: Stage, data: RemedyData, runtime: Runtime | None = None) -> list[ToCollect]:
     """Rank classes and cues by what planting the cue in the supports of the class costs.
 
     Only cues that most items of a class show are listed: more items without them would balance it.
     """
-    features = stage.features_of(Treatment(AS_IS), material.features)
+    features = stage.features_of(Treatment(AS_IS), data.features)
     tasks = [
         task_set for task_set in stage.tasks if task_set.record.sampler_name != PLACEBO and not task_set.is_changed
     ]
-    evaluated = stage.evaluate(tasks, features, [material.method], runtime)
+    evaluated = stage.evaluate(tasks, features, [data.method], runtime)
     results = {task_set.digest: task_results for task_set, task_results in zip(tasks, evaluated, strict=True)}
     reference = next((task_set for task_set in tasks if Origin.of(results[task_set.digest]).axis is None), None)
     if reference is None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.spelling import write_call
-from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment
 from shotproof.features.features import Features
 from shotproof.features.transforms import Center, Standardize, Transform
 
@@ -30,11 +30,11 @@ class WccnRemedy(Remedy):
 
     ridges: tuple[float, ...] = option((1.0, 10.0, 100.0), "ridges to try, in mean eigenvalues", above=0)
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose a normalization for each ridge."""
         from shotproof.features.nuisance_transforms import Wccn
 
-        steps = [(before, Wccn(base=base, catalog=material.base_catalog)) for before, base in _bases(material)]
+        steps = [(before, Wccn(base=base, catalog=data.base_catalog)) for before, base in _bases(data)]
         return [
             _treatment("wccn", {"ridge": ridge}, before, step.varied(ridge=ridge))
             for before, step in steps
@@ -48,16 +48,16 @@ class _NuisanceRemedy(Remedy):
 
     by: Literal["contexts", "words", "changes"] = option(help="what should not matter")
 
-    def require(self, material: Material) -> dict[str, Any]:
+    def require(self, data: RemedyData) -> dict[str, Any]:
         """Return the data that tells what should not matter, or say why there is none."""
-        options: dict[str, Any] = {"by": self.by, "catalog": material.base_catalog}
+        options: dict[str, Any] = {"by": self.by, "catalog": data.base_catalog}
         if self.by == "words":
-            if material.attributes is None:
+            if data.attributes is None:
                 raise InputError("the data has no attributes: detect some, e.g. shotproof detect catalog.parquet")
-            return {**options, "attributes": material.attributes}
+            return {**options, "attributes": data.attributes}
         if self.by == "contexts":
-            return {**options, "context_column": material.require_contexts()}
-        material.require_changed()
+            return {**options, "context_column": data.require_contexts()}
+        data.require_changed()
         return options
 
 
@@ -72,14 +72,14 @@ class NapRemedy(_NuisanceRemedy):
 
     directions: tuple[int, ...] = option((5, 10, 15, 20, 30, 40), "numbers of directions to try", least=1)
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose a projection for each number of directions."""
         from shotproof.features.nuisance_transforms import Nap
 
-        options = self.require(material)
-        changed = material.changed if self.by == "changes" else None
+        options = self.require(data)
+        changed = data.changed if self.by == "changes" else None
         proposals = []
-        for before, base in _bases(material, changed):
+        for before, base in _bases(data, changed):
             most = base.array.shape[1] - 1
             step = Nap(base=base, **options)
             for directions in dict.fromkeys(min(count, most) for count in self.directions):
@@ -100,16 +100,15 @@ class LeaceRemedy(_NuisanceRemedy):
     example = "leace(by='contexts')"
     family = "features"
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose the erasure."""
         from shotproof.features.nuisance_transforms import Leace
 
         if self.by == "changes":
             raise InputError("changes are erased by nap(by='changes')")
-        options = self.require(material)
+        options = self.require(data)
         return [
-            _treatment("leace", {"by": self.by}, before, Leace(base=base, **options))
-            for before, base in _bases(material)
+            _treatment("leace", {"by": self.by}, before, Leace(base=base, **options)) for before, base in _bases(data)
         ]
 
 
@@ -121,19 +120,19 @@ class CenterContextsRemedy(Remedy):
     family = "features"
     needs = "the context of each item, supports and queries alike"
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose the centering."""
         from shotproof.features.nuisance_transforms import CenterContexts
 
-        column = material.require_contexts()
+        column = data.require_contexts()
         return [
             _treatment(
                 "center-contexts",
                 {},
                 before,
-                CenterContexts(base=base, catalog=material.catalog, context_column=column),
+                CenterContexts(base=base, catalog=data.catalog, context_column=column),
             )
-            for before, base in _bases(material)
+            for before, base in _bases(data)
         ]
 
 
@@ -145,9 +144,9 @@ class PreprocessRemedy(Remedy):
     paper = "Wang et al., SimpleShot: Revisiting Nearest-Neighbor Classification for Few-Shot Learning, 2019"
     family = "features"
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose each chain of steps."""
-        center, standardize = Center(base=material.base()), Standardize(base=material.base())
+        center, standardize = Center(base=data.base()), Standardize(base=data.base())
         chains: dict[str, tuple[Transform | str, ...]] = {
             "l2": (UNIT,),
             "center > l2": (center, UNIT),
@@ -157,12 +156,12 @@ class PreprocessRemedy(Remedy):
         return [Treatment(name, steps=steps, apply=apply_steps(steps)) for name, steps in chains.items()]
 
 
-def _bases(material: Material, changed: Features | None = None) -> list[tuple[tuple[str, ...], Features]]:
+def _bases(data: RemedyData, changed: Features | None = None) -> list[tuple[tuple[str, ...], Features]]:
     """Return the features to fit on, for each choice of earlier steps."""
     from shotproof.features.transforms import transform
 
     if changed is None:
-        return [(before, material.base(before)) for before in _BEFORE]
+        return [(before, data.base(before)) for before in _BEFORE]
     return [(before, transform(changed, before) if before else changed) for before in _BEFORE]
 
 

@@ -30,7 +30,7 @@ Family = Literal["features", "supports", "copies", "heads", "encoders", "trainin
 
 
 @dataclass(frozen=True)
-class Material:
+class RemedyData:
     """Data that remedies are fitted on, and the classifier that they treat.
 
     catalog: items, with the part of each class as its split
@@ -119,7 +119,7 @@ class Remedy(Component, ABC):
     needs: ClassVar[str] = ""
 
     @abstractmethod
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose treatments, fitted on the classes to fit on.
 
         Raises:

@@ -18,7 +18,7 @@ from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts
 from shotproof.cures.collect import find_missing_items
 from shotproof.cures.cure import Cure, NotTried, SupportPoint, TriedRemedy
 from shotproof.cures.effects import AS_IS, Measured, Outcome, conclude_effects, effects_of, measure
-from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment
 from shotproof.cures.stage import Stage, draw_stage, plants_contexts
 from shotproof.cures.support_remedies import RANDOM_SUPPORTS
 from shotproof.stats.intervals import Interval
@@ -38,7 +38,7 @@ class Plan:
     """Remedies to try on a classifier, and the data to try them on.
 
     at_hand: task sets of one design, with their data
-    material: what remedies are fitted on
+    data: what remedies are fitted on
     parts: classes by what they are for
     confirming: task sets that confirm
     remedies: remedies to try
@@ -47,7 +47,7 @@ class Plan:
     """
 
     at_hand: Inputs
-    material: Material
+    data: RemedyData
     parts: ClassParts
     confirming: Stage
     remedies: Sequence[Remedy]
@@ -71,13 +71,13 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         InsufficientData: no task set can be drawn on the classes to choose on, or none measures reliance.
     """
     runtime = resolve(runtime)
-    material = plan.material
+    data = plan.data
     choosing = draw_stage(
         plan.at_hand,
         plan.parts.catalog,
         CHOOSE,
-        features=material.features,
-        attributes=material.attributes,
+        features=data.features,
+        attributes=data.attributes,
         tasks=plan.tasks,
         changed_tasks=min(plan.tasks, TASKS_TO_CHANGE),
         runtime=runtime,
@@ -94,11 +94,11 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
     evidence = next(iter(measured.values()))
     design = evidence.evidence.replicates[0].origin.design
     return Cure(
-        encoder=material.features.name,
-        method=material.method.spelling,
+        encoder=data.features.name,
+        method=data.method.spelling,
         data_set=design.data_set,
         design=design.shape,
-        medium=material.catalog.medium,
+        medium=data.catalog.medium,
         parts={part: plan.parts.count(part) for part in (FIT, CHOOSE, CONFIRM)},
         tasks=max(evidence.tasks(axis) for axis in evidence.contrasts),
         level=plan.level,
@@ -107,7 +107,7 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         supports=tuple(_support_curves(plan, evidence, runtime)),
         notes=tuple(dict.fromkeys([*notes, *([evidence.refused] if evidence.refused else [])])),
         recommended=None if best is None else best.remedy,
-        collect=tuple(find_missing_items(plan.confirming, material, runtime)),
+        collect=tuple(find_missing_items(plan.confirming, data, runtime)),
         treatments={str(remedy): treatment for remedy, treatment, _, _ in chosen},
     )
 
@@ -115,11 +115,11 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
 def _time_per_task(plan: Plan, stage: Stage, runtime: Runtime) -> float:
     """Return the seconds that the classifier as it is takes per task."""
     timed = stage if stage.tasks else plan.confirming
-    features = timed.features_of(Treatment(AS_IS), plan.material.features)
+    features = timed.features_of(Treatment(AS_IS), plan.data.features)
     first, *others = timed.tasks
-    timed.evaluate([first], features, [plan.material.method], runtime)  # what is made once is not timed
+    timed.evaluate([first], features, [plan.data.method], runtime)  # what is made once is not timed
     start = time.monotonic()
-    timed.evaluate(others, features, [plan.material.method], runtime)
+    timed.evaluate(others, features, [plan.data.method], runtime)
     return (time.monotonic() - start) / max(sum(map(len, others)), 1)
 
 
@@ -153,7 +153,7 @@ def _choose_treatments(
                 not_tried.append(NotTried(str(remedy), f"the budget of {duration(plan.budget)} is used up"))
                 continue
             try:
-                treatments = remedy.treatments(plan.material)
+                treatments = remedy.treatments(plan.data)
                 treatment, score = _choose(plan, stage, treatments, runtime)
             except InputError as error:
                 not_tried.append(NotTried(str(remedy), str(error)))
@@ -179,7 +179,7 @@ def _choose(
     """
     if not stage.tasks:
         return treatments[0], None
-    features, method = plan.material.features, plan.material.method
+    features, method = plan.data.features, plan.data.method
     try:
         measured = [
             measure(stage, [treatment], features, method, with_halves=False, runtime=runtime)
@@ -217,7 +217,7 @@ def _confirm(plan: Plan, treatments: Sequence[Treatment], runtime: Runtime) -> d
     Treatments that leave the supports share one evaluation; each choice of supports has its own, with random supports
     beside it.
     """
-    features, method = plan.material.features, plan.material.method
+    features, method = plan.data.features, plan.data.method
     groups: list[list[Treatment]] = [[treatment for treatment in treatments if treatment.sampler is None]]
     for treatment in treatments:
         if treatment.sampler is not None:
@@ -343,7 +343,7 @@ def _support_curves(plan: Plan, measured: Measured, runtime: Runtime) -> Iterato
 
 def _measure_redrawn(plan: Plan, at_hand: Inputs, runtime: Runtime, **supports: int) -> Measured | None:
     """Measure the classifier as it is on the tasks drawn again with other supports; None if there are no such tasks."""
-    features, attributes = plan.material.features, plan.material.attributes
+    features, attributes = plan.data.features, plan.data.attributes
     stage = draw_stage(
         at_hand,
         plan.parts.catalog,
@@ -355,7 +355,7 @@ def _measure_redrawn(plan: Plan, at_hand: Inputs, runtime: Runtime, **supports: 
     )
     if not stage.tasks:
         return None
-    return measure(_quick(stage), [], features, plan.material.method, with_halves=True, runtime=runtime)
+    return measure(_quick(stage), [], features, plan.data.method, with_halves=True, runtime=runtime)
 
 
 def _losses(measured: Measured | None, level: float) -> Iterator[tuple[str, Interval]]:

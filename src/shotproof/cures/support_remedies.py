@@ -10,17 +10,17 @@ from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 from shotproof.core.options import option
 from shotproof.core.spelling import write_call
-from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment
 
 RANDOM_SUPPORTS = "random supports"
 EASY_CANDIDATES = 8  # a quarter of the sampler's own: they are scored again on each half of the images
 
 
-def choose_supports(choose: str, material: Material) -> str:
+def choose_supports(choose: str, data: RemedyData) -> str:
     """Spell the sampler that chooses supports from all labeled items of a class."""
     options: dict[str, object] = {"choose": choose}
-    if choose == "spread" and material.context_column is not None:
-        options["context_column"] = material.context_column
+    if choose == "spread" and data.context_column is not None:
+        options["context_column"] = data.context_column
     if choose == "easy":
         options["candidates"] = EASY_CANDIDATES
     return write_call("chosen", options)
@@ -40,11 +40,11 @@ class SupportsRemedy(Remedy):
         "classifies the other labeled items best",
     )
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose the choice of supports."""
-        if self.choose == "spread" and material.context_column is None and material.attributes is None:
+        if self.choose == "spread" and data.context_column is None and data.attributes is None:
             raise InputError("the data has no contexts and no attributes that supports could be spread over")
-        sampler = choose_supports(self.choose, material)
+        sampler = choose_supports(self.choose, data)
         return [
             Treatment(
                 f"{self.choose} supports",
@@ -64,13 +64,13 @@ class CopiesRemedy(Remedy):
 
     copies: int = option(3, "copies with other backgrounds", least=1, most=20)
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose copies by each change that the features have changed items of."""
-        if not material.copies:
+        if not data.copies:
             raise InputError(
                 "there are no changed items: evaluate a changed set first, e.g. study.change('mixed-random')"
             )
-        return [self._treatment(change) for change in material.copies]
+        return [self._treatment(change) for change in data.copies]
 
     def _treatment(self, change: str) -> Treatment:
         """Propose copies by one change, of which only those that show other backgrounds give more than one."""

@@ -18,7 +18,7 @@ from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.limits import EPOCHS
 from shotproof.core.options import option
 from shotproof.cures.class_parts import FIT
-from shotproof.cures.remedy import Material, Remedy, Treatment
+from shotproof.cures.remedy import Remedy, RemedyData, Treatment
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.tasks.sampler import Sampler, samplers
@@ -51,39 +51,39 @@ class TrainingRemedy(Remedy):
     tasks: int = option(150, "tasks per epoch", least=1)
     lr: float = option(1e-3, "initial learning rate", above=0)
 
-    def treatments(self, material: Material) -> list[Treatment]:
+    def treatments(self, data: RemedyData) -> list[Treatment]:
         """Propose a model trained on each kind of tasks that the classes to fit on can give."""
-        encoder = _require_model(material)
+        encoder = _require_model(data)
         proposals, reasons = [], []
-        for sampler, catalog in self._tasks(material):
+        for sampler, catalog in self._tasks(data):
             try:
-                models = self._train(encoder.model, sampler, catalog, material)
+                models = self._train(encoder.model, sampler, catalog, data)
             except InsufficientData as error:
                 reasons.append(str(error))
             else:
                 name = f"{self} with {sampler.name} tasks" if self.on == "stress" else str(self)
-                proposals.append(self._treatment(name, encoder, models, material))
+                proposals.append(self._treatment(name, encoder, models, data))
         if not proposals:
             raise InsufficientData("; ".join(reasons))
         return proposals
 
-    def _tasks(self, material: Material) -> Iterator[tuple[Sampler, Catalog]]:
+    def _tasks(self, data: RemedyData) -> Iterator[tuple[Sampler, Catalog]]:
         """Yield samplers of the tasks to train on, with the items that they draw from."""
-        catalog = material.base_catalog
+        catalog = data.base_catalog
         if self.on == "changes":
-            yield samplers.make("random", skip_small_classes=True), _with_changed(catalog, material.require_changed())
+            yield samplers.make("random", skip_small_classes=True), _with_changed(catalog, data.require_changed())
             return
         if self.on == "contexts":
-            yield _out_of_context(material.require_contexts(), support_contexts="all"), catalog
+            yield _out_of_context(data.require_contexts(), support_contexts="all"), catalog
             return
-        if material.attributes is None and material.context_column is None:
+        if data.attributes is None and data.context_column is None:
             raise InputError("the data has no attributes and no contexts that tasks could stress")
-        if material.attributes is not None:
+        if data.attributes is not None:
             yield samplers.make("fewstab", skip_small_classes=True), catalog
-        if material.context_column is not None:
-            yield _out_of_context(material.context_column, support_contexts=1), catalog
+        if data.context_column is not None:
+            yield _out_of_context(data.context_column, support_contexts=1), catalog
 
-    def _train(self, model: Model, sampler: Sampler, catalog: Catalog, material: Material) -> list[Model]:
+    def _train(self, model: Model, sampler: Sampler, catalog: Catalog, data: RemedyData) -> list[Model]:
         """Train the model further, once per seed.
 
         Raises:
@@ -98,12 +98,12 @@ class TrainingRemedy(Remedy):
                 split=FIT,
                 val_split=None,
                 from_model=model,
-                seed=material.seed + number,
-                attributes=material.attributes if "attributes" in sampler.takes else None,
+                seed=data.seed + number,
+                attributes=data.attributes if "attributes" in sampler.takes else None,
                 train_sampler=sampler.spelling,
-                way=min(material.shape.way, pc.count_distinct(catalog.table.column("label")).as_py()),
-                shot=material.shape.shot,
-                query=material.shape.query,
+                way=min(data.shape.way, pc.count_distinct(catalog.table.column("label")).as_py()),
+                shot=data.shape.shot,
+                query=data.shape.query,
                 augment=model.record.settings.get("augment"),
                 epochs=self.epochs,
                 tasks=self.tasks,
@@ -116,18 +116,16 @@ class TrainingRemedy(Remedy):
             for number in range(self.seeds)
         ]
 
-    def _treatment(self, name: str, encoder: ModelEncoder, models: list[Model], material: Material) -> Treatment:
+    def _treatment(self, name: str, encoder: ModelEncoder, models: list[Model], data: RemedyData) -> Treatment:
         """Encode all items by each model."""
-        catalog = _with_changed(material.catalog, material.features)
+        catalog = _with_changed(data.catalog, data.features)
         features = []
         with TemporaryDirectory() as folder:
             for number, model in enumerate(models):
                 file = Path(folder) / f"{number}.model"
                 model.write(file)
                 encoded = encode(catalog, replace(encoder, path=file))
-                record = replace(
-                    encoded.record, name=f"{material.features.name}, {name}, seed {material.seed + number}"
-                )
+                record = replace(encoded.record, name=f"{data.features.name}, {name}, seed {data.seed + number}")
                 features.append(replace(encoded, record=record))
         return Treatment(
             name,
@@ -146,7 +144,7 @@ def apply_model(encoder: object) -> str:
     return f"--encoder {shlex.quote(str(encoder))}"
 
 
-def _require_model(material: Material) -> ModelEncoder:
+def _require_model(data: RemedyData) -> ModelEncoder:
     """Return the encoder, if it is a model that can be trained.
 
     Raises:
@@ -154,16 +152,16 @@ def _require_model(material: Material) -> ModelEncoder:
     """
     from shotproof.models.model_encoder import ModelEncoder
 
-    if not isinstance(material.encoder, ModelEncoder):
+    if not isinstance(data.encoder, ModelEncoder):
         raise InputError(
-            f"the encoder '{material.features.name}' is not a trained model of ours: train one with shotproof train, "
+            f"the encoder '{data.features.name}' is not a trained model of ours: train one with shotproof train, "
             "and use the encoder model:FILE, without transforms"
         )
-    if material.method.name == "model":
+    if data.method.name == "model":
         raise InputError(
-            f"method '{material.method}' is the head of the model as it is: treat another one, e.g. --method ncc"
+            f"method '{data.method}' is the head of the model as it is: treat another one, e.g. --method ncc"
         )
-    return material.encoder
+    return data.encoder
 
 
 def _out_of_context(column: str, support_contexts: int | Literal["all"]) -> Sampler:

@@ -31,7 +31,7 @@ from shotproof.cures.class_parts import CHOOSE, CONFIRM, FIT, ClassParts, part_c
 from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.cures.effects import is_judged
 from shotproof.cures.feature_remedies import apply_steps
-from shotproof.cures.remedy import Material, has_items, select_items
+from shotproof.cures.remedy import RemedyData, has_items, select_items
 from shotproof.cures.search import TASKS_TO_CHANGE, Log, Plan, find_cure
 from shotproof.cures.stage import draw_stage, stage_at_hand
 from shotproof.cures.training_remedy import apply_model
@@ -108,7 +108,7 @@ def cure_inputs(
     ]
     # Copies of supports need features of all their changed items, which only the classes of the tasks have.
     confirms_at_hand = parts.uses_tasks or len(all_items.splits) == 1
-    material = Material(
+    data = RemedyData(
         catalog=parts.catalog,
         features=features,
         method=method,
@@ -136,7 +136,7 @@ def cure_inputs(
         )
     plan = Plan(
         replace(at_hand, tasks=originals),
-        material,
+        data,
         parts,
         confirming,
         chosen_remedies,

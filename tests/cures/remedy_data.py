@@ -1,4 +1,4 @@
-"""Material that allows every remedy: contexts, words, changed items to fit on, copies, and a second encoder."""
+"""RemedyData that allows every remedy: contexts, words, changed items to fit on, copies, and a second encoder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.changed_catalog import changed_names
 from shotproof.cures.class_parts import FIT, part_classes
-from shotproof.cures.remedy import Material
+from shotproof.cures.remedy import RemedyData
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.learners.method import make_method
@@ -22,13 +22,13 @@ CHANGE = "blur"
 
 
 @cache
-def full_material() -> Material:
+def remedy_data() -> RemedyData:
     """Twelve classes to fit and choose on and eight others; each background is a context."""
     world = ShapesWorld(classes=20, train_classes=12, items=24)
     catalog = plain_catalog(world.catalog(), [*COLUMNS, "background"])
     features, further = (encode(world.catalog(), DialEncoder(share, dimensions=24)) for share in (0.6, 0.2))
     parts = part_classes(catalog, "test", WAY)
-    return Material(
+    return RemedyData(
         parts.catalog,
         features,
         make_method(METHOD),
