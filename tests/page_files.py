@@ -32,6 +32,25 @@ methods = ["ncc", "ridge"]
 folder = "birds-results"
 """
 
+CURABLE = """
+[catalog]
+file = "shapes.parquet"
+[attributes]
+file = "words.parquet"
+[features]
+encoders = ["pixels(size=8)"]
+[tasks]
+split = "test"
+way = 3
+shots = [3]
+query = 3
+tasks = 60
+[evaluate]
+methods = ["cosine"]
+[output]
+folder = "birds-results"
+"""
+
 
 class PageFiles:
     """Makes files in a folder when a page first names them, each once, and copies them to where the page runs.
@@ -120,6 +139,15 @@ def _run(files: PageFiles, path: Path) -> None:
     sp.run(files.made("experiment.toml"))
 
 
+def _curable_run(files: PageFiles, path: Path) -> None:
+    """Run an experiment on enough classes to fit a remedy on some and to confirm it on others."""
+    world = sp.worlds.ShapesWorld(classes=14, train_classes=8, items=40, size=24)
+    world.write(path.parent / "shapes").write(path.parent / "shapes.parquet")
+    world.attributes().write(path.parent / "words.parquet")
+    (path.parent / "birds.toml").write_text(CURABLE)
+    sp.run(path.parent / "birds.toml")
+
+
 def _profile(files: PageFiles, path: Path) -> None:
     sp.profile(files.made("birds"), path, encoder="pixels(size=4)", method="cosine", quick=True)
 
@@ -186,7 +214,9 @@ FILES: dict[str, Maker] = {
 }
 OF_PAGE: dict[tuple[str, str], Maker] = {
     ("context-shift", "catalog.parquet"): _contexts,
+    ("cure", "birds-results"): _curable_run,
     ("geometry", "catalog.parquet"): _contexts,
+    ("own-components", "birds-results"): _curable_run,
     ("geometry", "features.parquet"): _features("pixels(size=4)", "geometry"),
     ("train", "catalog.parquet"): _split,
 }
