@@ -172,7 +172,8 @@ def test_every_verb_has_help(shotproof: Shotproof) -> None:
 
 
 def test_there_are_few_doors() -> None:
-    doors = "demo run profile cure doctor catalog mix detect encode train sample evaluate compare explain view gate share show"
+    start, work = "demo run profile cure doctor", "catalog mix detect encode train sample evaluate compare explain"
+    doors = f"{start} {work} view gate share show"
     assert {name.split()[0] for name in COMMANDS} == set(doors.split())
 
 
