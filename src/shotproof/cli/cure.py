@@ -68,11 +68,11 @@ def cure(
     if as_json:
         print_json(outcome.to_json())
         return
-    _print_cure(outcome)
+    print_cure(outcome)
     say(f"page: {folder / CURE_PAGE}")
 
 
-def _print_cure(cure: Cure) -> None:
+def print_cure(cure: Cure) -> None:
     """Print what helps, the table of remedies, and how to apply the one to take."""
     from shotproof.comparison.numbers import bounds, percent, points
     from shotproof.cures.cure_sentences import apply_lines

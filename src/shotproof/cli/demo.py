@@ -28,6 +28,7 @@ _EXPERIMENT, _SOUND_EXPERIMENT, _TRAINED_EXPERIMENT = (
 _NETWORKS = {"everywhere": (0.0, "in every place"), "at-home": (0.86, "mostly where they live")}
 _TESTED_WORLD: dict[str, Any] = {"items": 24}
 _TRAINING_WORLD: dict[str, Any] = {"items": 7, "size": 48}
+_OTHER_WORLD: dict[str, Any] = {"items": 12, "size": 48}
 _SCENES_TRAINING: dict[str, Any] = {
     "way": 5,
     "shot": 5,
@@ -204,16 +205,14 @@ def _run_scenes(output: Path, verbose: bool) -> None:
     _claim(output, {output: _EXPERIMENT})
     with _step("drawing", f"animals into {output / 'world'}"):
         tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
-        # Animals in every place are trained on, and remedies are fitted on them.
-        others = ScenesWorld(**_TRAINING_WORLD).write(output / "world", "train")
+        # Remedies are fitted and chosen on more pictures of the animals that the networks are trained on.
+        others = ScenesWorld(**_OTHER_WORLD).write(output / "world", "train")
         table = pa.concat_tables([tested.table, others.table])
         Catalog(table, tested.root, tested.record).write(output / "world" / "catalog.parquet")
     for name, (share, where) in _NETWORKS.items():
         with _step("training", f"{name}, on animals {where}"):
-            catalog = others
-            if share:
-                catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
-            _train(catalog, output / f"{name}.model", _SCENES_TRAINING)
+            training_catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
+            _train(training_catalog, output / f"{name}.model", _SCENES_TRAINING)
     study = run(output / EXPERIMENT_FILE, verbose=verbose, log=lambda line: say(line, err=True))
     _print_summary(study.compare(), study.inputs)
     _print_cure(Cure.read(output))

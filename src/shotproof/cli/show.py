@@ -163,19 +163,23 @@ def _print_component(kind: str, name: str, component: type[Component]) -> None:
 
 def _show_file(path: Path, as_json: bool) -> None:
     """Print what a file or run folder contains, and how it was created."""
+    from shotproof.cli.cure import print_cure
     from shotproof.cli.results.print_comparison import print_card
     from shotproof.cli.share.bundle import print_bundle
     from shotproof.comparison.card import Card
+    from shotproof.cures.cure import Cure
     from shotproof.pipeline.bundle.bundle import Bundle
     from shotproof.pipeline.read import files_of, read
     from shotproof.pipeline.study import Study
 
     content = read(path)
-    if isinstance(content, Card | Bundle):
+    if isinstance(content, Card | Cure | Bundle):
         if as_json:
             print_json(content.to_json())
         elif isinstance(content, Bundle):
             print_bundle(path, content)
+        elif isinstance(content, Cure):
+            print_cure(content)
         else:
             print_card(content)
         return

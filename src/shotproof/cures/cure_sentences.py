@@ -124,9 +124,11 @@ def _collect_sentences(cure: Cure) -> Iterator[str]:
 def _basis_sentences(cure: Cure) -> Iterator[str]:
     """State what the statements are based on."""
     fit, choose, confirm = (cure.parts[part] for part in ("fit", "choose", "confirm"))
+    is_chosen = any(row.score is not None for row in cure.tried)
+    chosen = f"chosen on {choose} others" if is_chosen else "taken with their first settings"
     names = list(dict.fromkeys(effect.difference.covers for row in cure.tried for effect in row.effects))
     yield (
-        f"Basis: {cure.design} tasks; remedies were fitted on {fit} classes, chosen on {choose} others and confirmed "
+        f"Basis: {cure.design} tasks; remedies were fitted on {fit} classes, {chosen} and confirmed "
         f"on {confirm} others; {level(cure.level)} {listed(names)} intervals, conclusions corrected for "
         f"{counted(len(cure.tried), 'remedy', 'remedies')}."
     )

@@ -72,6 +72,7 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
     """
     runtime = resolve(runtime)
     data = plan.data
+    start = time.monotonic()
     choosing = draw_stage(
         plan.at_hand,
         plan.parts.catalog,
@@ -82,10 +83,10 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         changed_tasks=min(plan.tasks, TASKS_TO_CHANGE),
         runtime=runtime,
     )
-    seconds_per_task = _time_per_task(plan, choosing, runtime)
-    log(_describe_cost(plan, choosing, seconds_per_task))
+    pace = _measure_pace(plan, choosing, time.monotonic() - start, runtime)
+    log(_describe_cost(plan, choosing, pace))
     notes = [f"{label} tasks did not take part in choosing: {reason}" for label, reason in choosing.left_out.items()]
-    chosen, not_tried = _choose_treatments(plan, choosing, seconds_per_task, log, runtime)
+    chosen, not_tried = _choose_treatments(plan, choosing, pace, log, runtime)
     choosing.release()
     with runtime.progress_bar("confirming remedies", None):
         measured = _confirm(plan, [treatment for _, treatment, _, _ in chosen], runtime)
@@ -112,35 +113,54 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
     )
 
 
-def _time_per_task(plan: Plan, stage: Stage, runtime: Runtime) -> float:
-    """Return the seconds that the classifier as it is takes per task."""
+@dataclass(frozen=True)
+class _Pace:
+    """Seconds that a task takes: to draw, and to evaluate the classifier as it is."""
+
+    draw: float
+    evaluate: float
+
+    def seconds(self, plan: Plan, choosing: Stage, remedies: int) -> float:
+        """Estimate the time of choosing and confirming a number of remedies."""
+        return self.evaluate * SETTINGS_PER_REMEDY * remedies * _count(choosing) + self.confirming(plan, remedies)
+
+    def confirming(self, plan: Plan, remedies: int) -> float:
+        """Estimate the time of confirming a number of remedies, and of the curves by supports."""
+        inputs, sets = plan.confirming.inputs, len(plan.confirming.tasks)
+        on_halves = 2 * sets * (inputs.tasks_per_half or TASKS_PER_HALF)
+        halved = on_halves * (inputs.halvings or affordable_halvings(on_halves * remedies))
+        quick = inputs if inputs.halvings else inputs.quickly()
+        curves = len(SHOTS) * 2 * sets * (quick.halvings or 0) * (quick.tasks_per_half or 0)
+        return self.draw * (halved + curves) + self.evaluate * (remedies * (_count(plan.confirming) + halved) + curves)
+
+
+def _count(stage: Stage) -> int:
+    """Count the tasks of a stage."""
+    return sum(map(len, stage.tasks))
+
+
+def _measure_pace(plan: Plan, stage: Stage, seconds_to_draw: float, runtime: Runtime) -> _Pace:
+    """Time the evaluation of the classifier as it is."""
     timed = stage if stage.tasks else plan.confirming
     features = timed.features_of(Treatment(AS_IS), plan.data.features)
     first, *others = timed.tasks
     timed.evaluate([first], features, [plan.data.method], runtime)  # what is made once is not timed
     start = time.monotonic()
     timed.evaluate(others, features, [plan.data.method], runtime)
-    return (time.monotonic() - start) / max(sum(map(len, others)), 1)
+    seconds = (time.monotonic() - start) / max(_count(timed) - len(first), 1)
+    return _Pace(seconds_to_draw / max(_count(stage), 1), seconds)
 
 
-def _confirming_tasks(plan: Plan, remedies: int) -> float:
-    """Count the tasks that are evaluated to confirm a number of remedies, those on halves of the images included."""
-    inputs, sets = plan.confirming.inputs, len(plan.confirming.tasks)
-    on_halves = 2 * sets * (inputs.tasks_per_half or TASKS_PER_HALF)
-    halvings = inputs.halvings or affordable_halvings(on_halves * remedies)
-    return remedies * (sum(map(len, plan.confirming.tasks)) + halvings * on_halves)
-
-
-def _describe_cost(plan: Plan, stage: Stage, seconds_per_task: float) -> str:
+def _describe_cost(plan: Plan, stage: Stage, pace: _Pace) -> str:
     """Say how long the search takes."""
     remedies = len(plan.remedies)
-    tasks = SETTINGS_PER_REMEDY * remedies * sum(map(len, stage.tasks)) + _confirming_tasks(plan, remedies)
     limit = "" if plan.budget is None else f"; no further one is tried once {duration(plan.budget)} are used up"
-    return f"trying {counted(remedies, 'remedy', 'remedies')}: about {duration(tasks * seconds_per_task)}{limit}"
+    seconds = pace.seconds(plan, stage, remedies)
+    return f"trying {counted(remedies, 'remedy', 'remedies')}: about {duration(seconds)}{limit}"
 
 
 def _choose_treatments(
-    plan: Plan, stage: Stage, seconds_per_task: float, log: Log, runtime: Runtime
+    plan: Plan, stage: Stage, pace: _Pace, log: Log, runtime: Runtime
 ) -> tuple[list[tuple[Remedy, Treatment, int, float | None]], list[NotTried]]:
     """Choose the treatment of each remedy that loses least on the classes to choose on."""
     chosen: list[tuple[Remedy, Treatment, int, float | None]] = []
@@ -148,7 +168,7 @@ def _choose_treatments(
     start = time.monotonic()
     with runtime.progress_bar("choosing remedies", len(plan.remedies)) as advance:
         for remedy in plan.remedies:
-            spent = time.monotonic() - start + _confirming_tasks(plan, len(chosen) + 1) * seconds_per_task
+            spent = time.monotonic() - start + pace.confirming(plan, len(chosen) + 1)
             if plan.budget is not None and chosen and spent > plan.budget:
                 not_tried.append(NotTried(str(remedy), f"the budget of {duration(plan.budget)} is used up"))
                 continue

@@ -16,6 +16,7 @@ from shotproof.core.storage.files import is_folder, names_below
 from shotproof.core.storage.parts import table_name
 from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Trust
+from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.features.features import Features
 from shotproof.features.fitted_map import FittedMap
 from shotproof.pipeline.bundle.bundle import Bundle
@@ -30,7 +31,19 @@ if TYPE_CHECKING:
     from shotproof.pipeline.study import Part, Study
 
 Readable = Union[
-    Catalog, Attributes, Features, TaskSet, Results, Similarity, FittedMap, Experiment, "Model", Card, Bundle, "Study"
+    Catalog,
+    Attributes,
+    Features,
+    TaskSet,
+    Results,
+    Similarity,
+    FittedMap,
+    Experiment,
+    "Model",
+    Card,
+    Cure,
+    Bundle,
+    "Study",
 ]
 
 MODEL_SUFFIXES = (".model", ".safetensors")
@@ -62,12 +75,12 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
 
     Args:
         path: catalog, attributes, features, tasks, results, similarity or fitted map file, experiment (.toml), model
-            (.model or .safetensors), robustness card (.json), bundle (.zip), or folder
+            (.model or .safetensors), robustness card (.json), cure (cure.json), bundle (.zip), or folder
         trust: for an experiment or a folder, whether code that it names may be imported
 
     Returns:
         A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `FittedMap`, `Experiment`, `Model`,
-        `Card` or `Bundle`; for a folder, the `Study` of its run.
+        `Card`, `Cure` or `Bundle`; for a folder, the `Study` of its run.
 
     Raises:
         InputError: the file does not exist, or is of no known kind.
@@ -91,7 +104,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     if path.suffix == ".toml":
         return Experiment.read(path, trust)
     if path.suffix == ".json":
-        return Card.read(path)
+        return Cure.read(path) if path.name == CURE_FILE else Card.read(path)
     if path.suffix == ".zip":
         return Bundle.read(path)
     return read_table_file(path)
