@@ -43,7 +43,7 @@ def make_row(
         accuracy_after=card_number(after, 1.0),
         accuracy_difference=card_number(after - before, 1.0),
         effects=effects,
-        score=effects[0].after.mean,
+        score=50.0,
         apply=('--transform "l2"', f"--transform \"fitted(file='cure/{remedy}.parquet')\""),
     )
     return replace(row, **changes)

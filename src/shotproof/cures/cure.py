@@ -32,7 +32,7 @@ class TriedRemedy:
     plain: label of the tasks that accuracy is measured on: random ones
     accuracy_before, accuracy_after, accuracy_difference: on these, in percent and points
     accuracy_conclusion: whether the accuracy is conclusively higher (+) or lower (-)
-    score: mean share of skill lost on the classes to choose on, in percent; None without such tasks or at chance
+    score: mean accuracy on stressed tasks of the classes to choose on, in percent; None without such tasks
     apply: how to apply it, in lines
     needs: what it takes beyond the supports and queries themselves; empty if nothing
     """

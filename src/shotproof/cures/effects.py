@@ -67,9 +67,16 @@ class Measured:
 
     def accuracy(self, treatment: str) -> Combination:
         """Combine the accuracy with a treatment on the plain tasks: the mean over its arms."""
+        return self._accuracy(treatment, self._plain)
+
+    def stressed_accuracy(self, treatment: str, axis: str) -> Combination:
+        """Combine the accuracy with a treatment on the stressed tasks of an axis: the mean over its arms."""
+        return self._accuracy(treatment, self.contrasts[axis].stressed)
+
+    def _accuracy(self, treatment: str, index: int) -> Combination:
         return mean_combination(
             [
-                Combination(terms_of({self._move(arm, self._plain): 1.0}, arm.classifier, "acc"))
+                Combination(terms_of({self._move(arm, index): 1.0}, arm.classifier, "acc"))
                 for arm in self.arms[treatment]
             ]
         )

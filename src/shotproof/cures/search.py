@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shotproof.analysis.inputs import Inputs
-from shotproof.analysis.reevaluation.halvings import TASKS_PER_HALF, affordable_halvings
+from shotproof.analysis.reevaluation.halvings import TASKS_PER_HALF
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.progress import duration
@@ -27,6 +27,7 @@ from shotproof.stats.pairs import Conclusion
 TASKS_TO_CHOOSE = 200
 TASKS_TO_CHANGE = 60  # tasks to choose on whose items are changed, which takes long
 LEVEL = 0.95
+HALVINGS = 50  # of the images, with 100 tasks on each half
 SETTINGS_PER_REMEDY = 4  # for an estimate of the time, before remedies are fitted
 SHOTS, CONTEXTS = (1, 2, 5, 10), (1, 2, 3, 5)  # of the supports whose losses are compared
 
@@ -57,7 +58,7 @@ class Plan:
 
 
 def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None = None) -> Cure:
-    """Try remedies, and recommend the one that loses least where it was chosen among those that are confirmed.
+    """Try remedies, and recommend the one that was most accurate under stress where it was chosen, if it is confirmed.
 
     Args:
         plan: remedies and data
@@ -126,12 +127,15 @@ class _Pace:
 
     def confirming(self, plan: Plan, remedies: int) -> float:
         """Estimate the time of confirming a number of remedies, and of the curves by supports."""
-        inputs, sets = plan.confirming.inputs, len(plan.confirming.tasks)
-        on_halves = 2 * sets * (inputs.tasks_per_half or TASKS_PER_HALF)
-        halved = on_halves * (inputs.halvings or affordable_halvings(on_halves * remedies))
-        quick = inputs if inputs.halvings else inputs.quickly()
-        curves = len(SHOTS) * 2 * sets * (quick.halvings or 0) * (quick.tasks_per_half or 0)
+        halved, quick = (_count_on_halves(stage(plan.confirming)) for stage in (_with_halvings, _quick))
+        curves = len(SHOTS) * quick
         return self.draw * (halved + curves) + self.evaluate * (remedies * (_count(plan.confirming) + halved) + curves)
+
+
+def _count_on_halves(stage: Stage) -> int:
+    """Count the tasks that are drawn on halves of the images."""
+    halvings, tasks = stage.inputs.halvings or HALVINGS, stage.inputs.tasks_per_half or TASKS_PER_HALF
+    return 2 * len(stage.tasks) * halvings * tasks
 
 
 def _count(stage: Stage) -> int:
@@ -162,7 +166,7 @@ def _describe_cost(plan: Plan, stage: Stage, pace: _Pace) -> str:
 def _choose_treatments(
     plan: Plan, stage: Stage, pace: _Pace, log: Log, runtime: Runtime
 ) -> tuple[list[tuple[Remedy, Treatment, int, float | None]], list[NotTried]]:
-    """Choose the treatment of each remedy that loses least on the classes to choose on."""
+    """Choose the treatment of each remedy that is most accurate under stress on the classes to choose on."""
     chosen: list[tuple[Remedy, Treatment, int, float | None]] = []
     not_tried: list[NotTried] = []
     start = time.monotonic()
@@ -193,7 +197,7 @@ def _choose_treatments(
 def _choose(
     plan: Plan, stage: Stage, treatments: Sequence[Treatment], runtime: Runtime
 ) -> tuple[Treatment, float | None]:
-    """Return the treatment with the smallest mean loss that does not conclusively lower the accuracy.
+    """Return the treatment that is most accurate under stress, of those that do not conclusively cost accuracy if any.
 
     Without tasks to choose on, or features of the copies of their supports, the first treatment is taken.
     """
@@ -210,19 +214,20 @@ def _choose(
     if not measured[0].contrasts:
         return treatments[0], None
     scores = [
-        (_costs_accuracy(evidence, treatment.name, plan.level), _score(evidence, treatment.name, plan.level))
+        (not _costs_accuracy(evidence, treatment.name, plan.level), _score(evidence, treatment.name))
         for evidence, treatment in zip(measured, treatments, strict=True)
     ]
-    best = min(range(len(scores)), key=lambda index: scores[index])
-    score = scores[best][1]
-    return treatments[best], score if np.isfinite(score) else None
+    best = max(range(len(scores)), key=lambda index: (scores[index], -index))
+    return treatments[best], scores[best][1]
 
 
-def _score(measured: Measured, arm: str, level: float) -> float:
-    """Compute the mean share of skill that an arm loses over the axes; infinite if it has no skill on one."""
-    losses = [measured.skill_lost(arm, axis, level) for axis in measured.contrasts]
-    values = [np.inf if loss.refused or loss.value is None else loss.value for loss in losses]
-    return float(np.mean(values))
+def _score(measured: Measured, arm: str) -> float:
+    """Compute the mean accuracy of an arm over the task sets that remedies are judged by, in percent.
+
+    The share of the skill that is lost would not do: an arm that has lost all of its skill has none to lose.
+    """
+    accuracies = [measured.estimate(measured.stressed_accuracy(arm, axis))[1].mean for axis in measured.contrasts]
+    return float(np.mean(accuracies))
 
 
 def _costs_accuracy(measured: Measured, arm: str, level: float) -> bool:
@@ -245,7 +250,7 @@ def _confirm(plan: Plan, treatments: Sequence[Treatment], runtime: Runtime) -> d
     measured: dict[str, Measured] = {}
     for group in groups:
         if group:
-            stage = plan.confirming if group[0].sampler is None else _quick(plan.confirming)
+            stage = _with_halvings(plan.confirming) if group[0].sampler is None else _quick(plan.confirming)
             evidence = measure(stage, group, features, method, with_halves=True, runtime=runtime)
             measured |= {treatment.name: evidence for treatment in group if treatment.name not in measured}
             stage.release()
@@ -260,6 +265,12 @@ def _confirm(plan: Plan, treatments: Sequence[Treatment], runtime: Runtime) -> d
 def random_supports() -> Treatment:
     """Return the treatment that the choice of supports is compared with."""
     return Treatment(RANDOM_SUPPORTS, sampler="chosen(choose='random')")
+
+
+def _with_halvings(stage: Stage) -> Stage:
+    """Return the stage with enough halvings for conclusions that are corrected for many remedies."""
+    inputs = stage.inputs
+    return stage if inputs.halvings else replace(stage, inputs=replace(inputs, halvings=HALVINGS, tasks_per_half=100))
 
 
 def _quick(stage: Stage) -> Stage:
@@ -331,12 +342,12 @@ def _concluded(rows: Sequence[TriedRemedy], level: float) -> list[TriedRemedy]:
 
 
 def _order(row: TriedRemedy) -> tuple[bool, float, float]:
-    """Order remedies: those that need nothing further, then by their loss where they were chosen.
+    """Order remedies: those that need nothing further, then by their accuracy under stress where they were chosen.
 
-    Those without such a loss come last, by the loss that they lower most.
+    Those without a score come last, by the loss that they lower most.
     """
     lowered = min(effect.difference.mean for effect in row.effects if effect.outcome == "helps")
-    return (bool(row.needs), np.inf if row.score is None else row.score, lowered)
+    return (bool(row.needs), np.inf if row.score is None else -row.score, lowered)
 
 
 def _support_curves(plan: Plan, measured: Measured, runtime: Runtime) -> Iterator[SupportPoint]:
