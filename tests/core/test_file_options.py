@@ -49,3 +49,18 @@ def test_a_file_is_read_once_and_not_pickled(tmp_path: Path) -> None:
     component = Worded(words=file)
     assert component.content("words") is component.content("words")
     assert vars(pickle.loads(pickle.dumps(component))).keys() == {"words", "plain", "size"}
+
+
+def test_a_file_that_a_record_names_is_found_below_folders_by_its_digest(tmp_path: Path) -> None:
+    first, second = tmp_path / "first" / "maps", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir(parents=True)
+    Attributes.from_words({"a": ["blue"]}).write(first / "words.parquet")  # the same name, other content
+    WORDS.write(second / "words.parquet")
+    recorded = Worded(words=Path(f"words.parquet@{WORDS.digest[:8]}"), size=2)
+    folders = [tmp_path / "first", tmp_path / "missing", second]
+    assert recorded.located(folders).content("words").digest == WORDS.digest
+    assert recorded.located(folders).spelling == f"Worded(words='words.parquet@{WORDS.digest[:8]}', size=2)"
+    assert recorded.located(folders[:2]) == recorded
+    here = Worded(words=second / "words.parquet")
+    assert here.located(folders) == here

@@ -17,11 +17,12 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.file_options import FileOptions
 from shotproof.core.limits import HALVINGS, TASKS_PER_HALF
 from shotproof.core.records import TRANSFORMED, FeaturesRecord, MethodRecord, Source
 from shotproof.core.trust import NotTrusted, Trust, reading_below, recorded_code, trusting
 from shotproof.features.features import Features
-from shotproof.features.transforms import transform
+from shotproof.features.transforms import Transform, transform, transforms
 from shotproof.learners.custom.code import is_in_file
 from shotproof.learners.method import AnyMethod, Method, make_method
 from shotproof.results.evaluated import Evaluated
@@ -179,8 +180,14 @@ class Inputs:
                 if TRANSFORMED.join([features.name, *source.transforms]) == source.name
             ]
             with self.trusted():
-                all_features += [transform(features, source.transforms) for features in same_encoder]
+                steps = [self._located(spelling) for spelling in source.transforms] if same_encoder else []
+                all_features += [transform(features, steps) for features in same_encoder]
         return all_features
+
+    def _located(self, spelling: str) -> Transform:
+        """Make a recorded transform; its files are named without their folders."""
+        step = transforms.make(spelling)
+        return step.located(self.folders) if isinstance(step, FileOptions) else step
 
     def method(self, spelling: str) -> Method:
         """Return the method of this spelling: a given one, or else rebuilt."""

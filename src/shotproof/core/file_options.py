@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
-from shotproof.core.errors import Mismatch, error_prefix
+from shotproof.core.errors import InputError, Mismatch, error_prefix
 from shotproof.core.options import Component, Option
 from shotproof.core.plain_values import kinds_of
-from shotproof.core.storage.files import path_exists
+from shotproof.core.storage.files import is_folder, names_below, path_exists
 
 DIGEST_MARK = "@"
 SPELLED_DIGITS = 8  # of a digest
@@ -43,6 +46,28 @@ class FileOptions(Component):
         name = _split(value)[0].name if isinstance(value, Path) else _name_of(content)
         return f"{name}{DIGEST_MARK}{content.digest[:SPELLED_DIGITS]}"
 
+    def located(self, folders: Sequence[Path]) -> Self:
+        """Find files that records name without their folders: below these folders, by name and digest.
+
+        Files that exist where they are named, or that are not found, stay as they are.
+        """
+        located = {}
+        for option in self.options():
+            value, reader = getattr(self, option.name), _content_class(option)
+            if not isinstance(value, Path) or reader is None:
+                continue
+            file, prefix = _split(value)
+            if not prefix or path_exists(file):
+                continue
+            same_name = (folder / name for folder in folders for name in sorted(_names_below(folder)))
+            for candidate in (path for path in same_name if path.name == file.name):
+                with contextlib.suppress(InputError):  # another kind of file
+                    if reader.read(candidate).digest.startswith(prefix):
+                        located[option.name] = candidate.with_name(f"{candidate.name}{DIGEST_MARK}{prefix}")
+                        break
+        located_component: Self = replace(cast("Any", self), **located)
+        return located_component
+
     def _read(self, option: Option) -> Any:
         """Read the file of an option, and check its digest if it is spelled with one."""
         value = getattr(self, option.name)
@@ -72,6 +97,10 @@ def _split(path: Path) -> tuple[Path, str]:
     """Split `base.parquet@1f2e3d4c` into the file and the beginning of its digest, which is empty without one."""
     file, mark, prefix = path.name.rpartition(DIGEST_MARK)
     return (path.with_name(file), prefix) if mark and file and not path_exists(path) else (path, "")
+
+
+def _names_below(folder: Path) -> Iterable[str]:
+    return names_below(folder) if is_folder(folder) else ()
 
 
 def _name_of(content: Any) -> str:
