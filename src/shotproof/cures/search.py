@@ -57,6 +57,20 @@ class Plan:
     budget: float | None = None
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Treatment that was chosen for a remedy.
+
+    settings: number of treatments that were compared
+    score: mean accuracy on stressed tasks where it was chosen, in percent; None without such tasks
+    """
+
+    remedy: Remedy
+    treatment: Treatment
+    settings: int
+    score: float | None
+
+
 def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None = None) -> Cure:
     """Try remedies, and recommend the one that was most accurate under stress where it was chosen, if it is confirmed.
 
@@ -87,11 +101,11 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
     pace = _measure_pace(plan, choosing, time.monotonic() - start, runtime)
     log(_describe_cost(plan, choosing, pace))
     notes = [f"{label} tasks did not take part in choosing: {reason}" for label, reason in choosing.left_out.items()]
-    chosen, not_tried = _choose_treatments(plan, choosing, pace, log, runtime)
+    choices, not_tried = _choose_treatments(plan, choosing, pace, log, runtime)
     choosing.release()
     with runtime.progress_bar("confirming remedies", None):
-        measured = _confirm(plan, [treatment for _, treatment, _, _ in chosen], runtime)
-    rows = _rows(plan, chosen, measured)
+        measured = _confirm(plan, [choice.treatment for choice in choices], runtime)
+    rows = _rows(plan, choices, measured)
     best = min((row for row in rows if row.helps), key=_order, default=None)
     evidence = next(iter(measured.values()))
     design = evidence.evidence.replicates[0].origin.design
@@ -110,7 +124,7 @@ def find_cure(plan: Plan, log: Log = lambda line: None, runtime: Runtime | None 
         notes=tuple(dict.fromkeys([*notes, *([evidence.refused] if evidence.refused else [])])),
         recommended=None if best is None else best.remedy,
         collect=tuple(find_missing_items(plan.confirming, data, runtime)),
-        treatments={str(remedy): treatment for remedy, treatment, _, _ in chosen},
+        treatments={str(choice.remedy): choice.treatment for choice in choices},
     )
 
 
@@ -165,15 +179,15 @@ def _describe_cost(plan: Plan, stage: Stage, pace: _Pace) -> str:
 
 def _choose_treatments(
     plan: Plan, stage: Stage, pace: _Pace, log: Log, runtime: Runtime
-) -> tuple[list[tuple[Remedy, Treatment, int, float | None]], list[NotTried]]:
+) -> tuple[list[Choice], list[NotTried]]:
     """Choose the treatment of each remedy that is most accurate under stress on the classes to choose on."""
-    chosen: list[tuple[Remedy, Treatment, int, float | None]] = []
+    choices: list[Choice] = []
     not_tried: list[NotTried] = []
     start = time.monotonic()
     with runtime.progress_bar("choosing remedies", len(plan.remedies)) as advance:
         for remedy in plan.remedies:
-            spent = time.monotonic() - start + pace.confirming(plan, len(chosen) + 1)
-            if plan.budget is not None and chosen and spent > plan.budget:
+            spent = time.monotonic() - start + pace.confirming(plan, len(choices) + 1)
+            if plan.budget is not None and choices and spent > plan.budget:
                 not_tried.append(NotTried(str(remedy), f"the budget of {duration(plan.budget)} is used up"))
                 continue
             try:
@@ -183,15 +197,15 @@ def _choose_treatments(
                 not_tried.append(NotTried(str(remedy), str(error)))
                 log(f"not tried  {remedy}: {error}")
             else:
-                chosen.append((remedy, treatment, len(treatments), score))
+                choices.append(Choice(remedy, treatment, len(treatments), score))
                 log(f"tried      {remedy}: {treatment.name}")
             stage.release()
             advance(1)
-    if not chosen:
+    if not choices:
         raise InsufficientData(
             f"no remedy could be tried: {'; '.join(f'{row.remedy}: {row.reason}' for row in not_tried)}"
         )
-    return chosen, not_tried
+    return choices, not_tried
 
 
 def _choose(
@@ -284,31 +298,32 @@ def _is_choice(treatment: Treatment) -> bool:
 
 def _rows(
     plan: Plan,
-    chosen: Sequence[tuple[Remedy, Treatment, int, float | None]],
+    choices: Sequence[Choice],
     measured_by_treatment: Mapping[str, Measured],
 ) -> list[TriedRemedy]:
     """Estimate and conclude the effects of all treatments, corrected for the number of treatments and axes."""
     rows = []
-    conclusions = sum(len(measured_by_treatment[treatment.name].contrasts) for _, treatment, _, _ in chosen)
-    for remedy, treatment, settings, score in chosen:
+    conclusions = sum(len(measured_by_treatment[choice.treatment.name].contrasts) for choice in choices)
+    for choice in choices:
+        treatment = choice.treatment
         measured = measured_by_treatment[treatment.name]
         baseline = RANDOM_SUPPORTS if _is_choice(treatment) else AS_IS
         before, after = (measured.accuracy(arm) for arm in (baseline, treatment.name))
         rows.append(
             TriedRemedy(
-                remedy=str(remedy),
-                family=remedy.family,
+                remedy=str(choice.remedy),
+                family=choice.remedy.family,
                 treatment=treatment.name,
                 baseline=baseline,
-                settings=settings,
+                settings=choice.settings,
                 plain=measured.plain,
                 accuracy_before=measured.interval(before, plan.level),
                 accuracy_after=measured.interval(after, plan.level),
                 accuracy_difference=measured.interval(after.minus(before), plan.level),
                 effects=tuple(effects_of(measured, treatment.name, baseline, plan.level, conclusions)),
-                score=score,
+                score=choice.score,
                 apply=treatment.apply,
-                needs=remedy.needs,
+                needs=choice.remedy.needs,
             )
         )
     return _concluded(rows, plan.level)
