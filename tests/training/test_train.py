@@ -120,8 +120,12 @@ def test_nobody_waits_for_an_update_under_way_when_the_user_breaks_off(
         return loss(*given)
 
     monkeypatch.setattr(ProtoNet, "loss", long)
-    with pytest.raises(Interrupted):
-        sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for jobs in the background
+    try:
+        with pytest.raises(Interrupted):
+            sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    finally:
+        signal.signal(signal.SIGINT, handler)
     assert updates == ["begun"]
     free.set()
 
