@@ -11,6 +11,7 @@ import shotproof as sp
 from shotproof.cli import demo
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
+from shotproof.cures.cure import Cure
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +55,9 @@ def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monk
     assert "95% sampler interval" in done.stdout
     assert "shotproof run FOLDER" in done.stdout
     assert "Fooled by the background" in report
-    steps = ["drawing", "training", "training", "catalog", "features", "tasks", "evaluation", "intervals", "report"]
+    assert "What helps?" in done.stdout
+    assert Cure.read(tmp_path / "out").encoder == "model:at-home.model"
+    steps = ["drawing", *["training"] * 2, "catalog", "features", "tasks", "evaluation", "intervals", "cure", "report"]
     assert [line.split()[0] for line in done.stderr.splitlines()] == steps
     again = CliRunner().invoke(app, ["demo", *where], catch_exceptions=False)  # a demo of ours goes on
     assert again.exit_code == 0
