@@ -22,7 +22,7 @@ from shotproof.cures.cure import CURE_FILE, Cure
 from shotproof.cures.remedy import select_items
 from shotproof.cures.search import LEVEL
 from shotproof.features.features import Features
-from shotproof.pipeline.cure import CURE_FOLDER, cure_inputs, join_features, read_cure
+from shotproof.pipeline.cure import CURE_FOLDER, cure_inputs, encoder_called, join_features, read_cure
 from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.study import Study, run
 from shotproof.report.pages.cure_page import CURE_PAGE
@@ -339,3 +339,14 @@ def test_a_damaged_cure_of_a_run_is_refused_by_its_reader(finished: Path) -> Non
     (out / CURE_FILE).unlink()
     assert read_cure(out) is None
     assert read_cure(None) is None
+
+
+@pytest.mark.parametrize("name", ["model:nets/a.model", "model:a.model", "a"])
+def test_an_encoder_is_found_by_its_short_name(name: str) -> None:
+    assert encoder_called(name, ["lite0", "model:nets/a.model", "model:nets/b.model"]) == "model:nets/a.model"
+
+
+@pytest.mark.parametrize("name", ["lite1", "model:c.model", "a"])
+def test_an_encoder_that_is_not_one_of_the_results_is_named(name: str) -> None:
+    with pytest.raises(UnknownName, match=rf"encoder of the results '{name}'.*lite0"):
+        encoder_called(name, ["lite0", "model:first/a.model", "model:second/a.model"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from shotproof.pipeline.cure_section import CureSection
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.experiment_steps import read_catalog
 from shotproof.pipeline.steps.steps import Steps
+from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import Evaluated, evaluated_sets
 from shotproof.results.origin import PLACEBO, RANDOM, Design
 from shotproof.tasks.changed import Variants
@@ -342,15 +343,14 @@ def _choose_classifier(sets: Sequence[Evaluated], inputs: Inputs, section: CureS
     classifiers = list(dict.fromkeys(classifier for evaluated in sets for classifier in evaluated.values))
     encoders = dict.fromkeys(classifier.encoder for classifier in classifiers)
     methods = dict.fromkeys(classifier.method for classifier in classifiers)
-    if section.encoder is not None and section.encoder not in encoders:
-        raise UnknownName("encoder of the results", section.encoder, encoders)
+    wanted = None if section.encoder is None else encoder_called(section.encoder, encoders)
     if section.method is not None and section.method not in methods:
         raise UnknownName("method of the results", section.method, methods)
     classifier = next(
         (
             classifier
             for classifier in classifiers
-            if section.encoder in (None, classifier.encoder) and section.method in (None, classifier.method)
+            if wanted in (None, classifier.encoder) and section.method in (None, classifier.method)
         ),
         None,
     )
@@ -363,6 +363,18 @@ def _choose_classifier(sets: Sequence[Evaluated], inputs: Inputs, section: CureS
             "supports; name a method on features (--method)"
         )
     return classifier.encoder, method
+
+
+def encoder_called(name: str, encoders: Iterable[str]) -> str:
+    """Return the encoder of this spelling, or else of this short name: folders of files do not matter."""
+    spellings = list(encoders)
+    short = {spelling: short_encoder_names([spelling])[spelling] for spelling in (*spellings, name)}
+    same = [spelling for spelling in spellings if spelling == name] or [
+        spelling for spelling in spellings if short[spelling] in (name, short[name])
+    ]
+    if len(same) != 1:
+        raise UnknownName("encoder of the results", name, spellings)
+    return same[0]
 
 
 def _methods(sets: Sequence[Evaluated], encoder: str) -> list[str]:
