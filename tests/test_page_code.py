@@ -24,6 +24,7 @@ TEXTS = [README, DOCS.parent / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 PAGES = [path for path in TEXTS if "```python" in path.read_text(encoding="utf-8")]
 _BLOCK = re.compile(r"(?:<!-- not run: (.+?) -->\n)?```python\n(.*?)```", re.DOTALL)
 SKLEARN = "sklearn:sklearn.svm."
+SLOW_PAGES = ("bundle", "card", "context-shift", "python", "train")  # of 8 to 18 seconds
 # What this machine does not have.
 NOT_RUN = {("cluster", "needs a Ray cluster"), ("in-context", "needs a chat server")}
 
@@ -76,7 +77,12 @@ def run_page(page: Path, page_files: PageFiles, folder: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if code_of(page) not in ([], code_of(README))], ids=lambda page: page.stem
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in SLOW_PAGES else [])
+        for page in PAGES
+        if code_of(page) not in ([], code_of(README))
+    ],
 )
 def test_the_python_of_a_page_runs(
     page: Path, page_files: PageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
