@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -173,8 +173,3 @@ def select_items(features: Features, items: pa.Array | pa.ChunkedArray) -> Featu
 def has_items(features: Features, items: pa.Array | pa.ChunkedArray) -> bool:
     """Return whether features have all of these items."""
     return bool(pc.all(pc.is_in(items, value_set=features.table.column("item"))).as_py())
-
-
-def without_defaults(options: dict[str, Any]) -> dict[str, Any]:
-    """Leave out options without a value."""
-    return {name: value for name, value in options.items() if value is not None}
